@@ -32,14 +32,13 @@ pub fn chunk(text: &str) -> Result<GenerateResponse, InvalidChunk> {
 
 fn descriptor() -> Result<MessageDescriptor, InvalidChunk> {
     static CHUNKS: OnceLock<Option<MessageDescriptor>> = OnceLock::new();
-    let read = || {
-        DescriptorPool::decode(DESCRIPTORS)
-            .ok()?
-            .get_message_by_name(CHUNK)
-    };
     // The descriptors are compiled into the program, so this fails for every text or for none.
     CHUNKS
-        .get_or_init(read)
+        .get_or_init(|| {
+            DescriptorPool::decode(DESCRIPTORS)
+                .ok()?
+                .get_message_by_name(CHUNK)
+        })
         .clone()
         .ok_or_else(|| InvalidChunk(format!("no descriptor of {CHUNK}")))
 }

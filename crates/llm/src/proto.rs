@@ -57,3 +57,18 @@ pub(crate) const NATIVE_TOOLS_OPTION: &str = "native_tools";
 
 /// The role of the messages that are answers of the model.
 pub(crate) const ASSISTANT: &str = "assistant";
+
+impl GenerateRequest {
+    /// The name of the model; empty if the request names none.
+    pub(crate) fn model(&self) -> &str {
+        self.llm_config
+            .as_ref()
+            .map_or("", |config| config.model.as_str())
+    }
+
+    /// The value of an option of `llm_config`.
+    pub(crate) fn option(&self, name: &str) -> Option<&str> {
+        let value = self.llm_config.as_ref()?.options.get(name)?;
+        Some(value)
+    }
+}

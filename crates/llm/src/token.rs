@@ -32,8 +32,11 @@ fn lines(text: &str) -> Result<Vec<String>, &'static str> {
         .filter(|line| !line.is_empty())
         .map(str::to_owned)
         .collect();
-    let is_token = |token: &String| token.bytes().all(|byte| byte.is_ascii_graphic());
-    if !tokens.is_empty() && tokens.iter().all(is_token) {
+    if !tokens.is_empty()
+        && tokens
+            .iter()
+            .all(|token| token.bytes().all(|byte| byte.is_ascii_graphic()))
+    {
         Ok(tokens)
     } else {
         Err(NO_TOKEN)

@@ -22,7 +22,7 @@ pub enum ServiceFault {
     /// The service is shutting down.
     #[error("not serving")]
     NotServing,
-    /// It knows neither the health check nor a call of a model.
+    /// The server knows neither the health check nor a call of a model.
     #[error(
         "it has no health check ({HEALTH_CHECK}), and it does not know the calls of an LLM service"
     )]
@@ -68,7 +68,7 @@ impl ServiceFault {
         }
     }
 
-    /// Whether waiting cannot help.
+    /// Whether the fault lasts until a setting or a file changes.
     pub fn is_configuration(&self) -> bool {
         match self {
             Self::Tls(_) | Self::File(_) | Self::TokenMissing | Self::TokenRefused => true,
@@ -84,7 +84,7 @@ pub const HEALTH_CHECK: &str = "grpc.health.v1";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
     Serving,
-    /// It has no health check: a call shows whether it works.
+    /// The service has no health check: a call shows whether it works.
     NoHealthCheck,
 }
 
@@ -104,8 +104,7 @@ pub(super) fn of_health(
             SentToken::Yes => ServiceFault::TokenRefused,
         });
     }
-    let is_serving = answer.into_inner().status() == ServingStatus::Serving;
-    if is_serving {
+    if answer.into_inner().status() == ServingStatus::Serving {
         Ok(Health::Serving)
     } else {
         Err(ServiceFault::NotServing)
@@ -125,19 +124,18 @@ pub(super) enum SentToken {
 }
 
 fn of_status(status: &Status) -> ServiceFault {
-    let text = || {
-        sources(status)
-            .last()
-            .map_or_else(|| status.message().to_owned(), ToString::to_string)
-    };
     if let Some(fault) = connect_fault(status) {
         return fault;
     }
+    let text = match sources(status).last() {
+        Some(cause) => cause.to_string(),
+        None => status.message().to_owned(),
+    };
     let is_connected = !sources(status).any(|error| error.is::<ConnectError>());
     if is_connected && status.source().is_some() && status.code() != Code::Cancelled {
-        ServiceFault::Broke(text())
+        ServiceFault::Broke(text)
     } else {
-        ServiceFault::Unavailable(text())
+        ServiceFault::Unavailable(text)
     }
 }
 
@@ -154,9 +152,8 @@ pub(super) fn connect_fault(status: &Status) -> Option<ServiceFault> {
             // With TLS 1.3, the service's refusal arrives after the client's handshake. HTTP/2 keeps only its text.
             None => {
                 let text = error.to_string();
-                text.find(ALERT)
-                    .and_then(|at| text.get(at..))
-                    .map(|alert| ServiceFault::Tls(alert.to_owned()))
+                let alert = text.get(text.find(ALERT)?..)?;
+                Some(ServiceFault::Tls(alert.to_owned()))
             }
         }
     })
@@ -165,7 +162,7 @@ pub(super) fn connect_fault(status: &Status) -> Option<ServiceFault> {
 /// The beginning of the text of a refusal.
 const ALERT: &str = "received fatal alert";
 
-/// The errors behind a status, the innermost last.
+/// The sources of a status, the innermost last.
 pub(super) fn sources(status: &Status) -> impl Iterator<Item = &(dyn Error + 'static)> {
     std::iter::successors(status.source(), |error| (*error).source())
 }

@@ -58,13 +58,13 @@ impl Credentials {
         };
         let tokens = tokens(source)?;
         mask.learn(tokens.iter().cloned());
-        let value = tokens
+        let mut value = tokens
             .first()
             .and_then(|token| AsciiMetadataValue::try_from(format!("Bearer {token}")).ok());
-        Ok(value.map(|mut value| {
+        if let Some(value) = &mut value {
             value.set_sensitive(true);
-            value
-        }))
+        }
+        Ok(value)
     }
 
     /// The TLS of a new connection.
@@ -88,11 +88,10 @@ impl Credentials {
             Some(file) => pem::authorities(file, &pem::read(file)?)?,
             None => system_roots()?,
         };
-        let builder = ClientConfig::builder_with_provider(pem::provider());
-        let builder = builder
+        let builder = ClientConfig::builder_with_provider(pem::provider())
             .with_safe_default_protocol_versions()
-            .map_err(unusable)?;
-        let builder = builder.with_root_certificates(roots);
+            .map_err(unusable)?
+            .with_root_certificates(roots);
         let mut config = match identity {
             None => builder.with_no_client_auth(),
             Some((certificates, key)) => builder
@@ -112,9 +111,8 @@ fn system_roots() -> Result<RootCertStore, FileError> {
     if added > 0 {
         return Ok(roots);
     }
-    let file = PathBuf::from("certificate authorities of the system");
     Err(FileError {
-        file,
+        file: PathBuf::from("certificate authorities of the system"),
         reason: "none found: set TARSY_LLM_CA_FILE".to_owned(),
     })
 }

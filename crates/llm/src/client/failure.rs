@@ -25,8 +25,11 @@ const MAX_RETRY_AFTER: Duration = Duration::from_hours(24);
 const LARGE_CHUNK_MESSAGE: &str = "Error, decoded message length too large";
 
 pub(super) fn before_first_chunk(status: &Status) -> ModelError {
+    if let Some(failure) = over_limit(status) {
+        return failure;
+    }
     // A status with a source comes from the local transport: the service has not answered.
-    let by_cause = || match (status.source(), status.code()) {
+    match (status.source(), status.code()) {
         (Some(_), _) if !is_unconnected(status) && connect_fault(status).is_none() => {
             ModelError::Broke(describe(status))
         }
@@ -36,21 +39,17 @@ pub(super) fn before_first_chunk(status: &Status) -> ModelError {
             ModelError::Unavailable(describe(status))
         }
         (None, code) => failed(word(code), describe(status)),
-    };
-    over_limit(status).unwrap_or_else(by_cause)
+    }
 }
 
 pub(super) fn after_first_chunk(status: &Status) -> ModelError {
-    let broke = || {
-        failed(
-            ErrorCode::PartialStream.as_str(),
-            format!(
-                "llm stream broke after partial output: {}",
-                describe(status)
-            ),
-        )
-    };
-    over_limit(status).unwrap_or_else(broke)
+    over_limit(status).unwrap_or_else(|| {
+        let message = format!(
+            "llm stream broke after partial output: {}",
+            describe(status)
+        );
+        failed(ErrorCode::PartialStream.as_str(), message)
+    })
 }
 
 /// The failure of a call whose answer is too large or too late.
@@ -59,16 +58,11 @@ fn over_limit(status: &Status) -> Option<ModelError> {
         let is_ours = status
             .message()
             .ends_with(&format!("the limit is: {MAX_ANSWER_BYTES} bytes"));
-        let of_request = || {
-            failed(
-                LARGE_REQUEST_CODE,
-                format!("the service refuses the request: {}", status.message()),
-            )
-        };
         return Some(if is_ours {
             too_large("32 MiB in all")
         } else {
-            of_request()
+            let message = format!("the service refuses the request: {}", status.message());
+            failed(LARGE_REQUEST_CODE, message)
         });
     }
     is_timeout(status).then(|| failed(ErrorCode::DeadlineExceeded.as_str(), describe(status)))
@@ -105,34 +99,32 @@ const PERMANENT: [&str; 7] = [
 
 /// A failed call; its code shows whether it timed out and whether it may succeed later.
 pub(super) fn failed(code: &str, message: String) -> ModelError {
-    let provider = ProviderFailure {
-        retryable: ErrorCode::of(code) != ErrorCode::AnswerTooLarge && !PERMANENT.contains(&code),
-        ..ProviderFailure::default()
-    };
+    let kind = ErrorCode::of(code);
     ModelError::Failed {
         code: code.to_owned(),
         message,
-        timeout: ErrorCode::of(code) == ErrorCode::DeadlineExceeded,
-        provider,
+        timeout: kind == ErrorCode::DeadlineExceeded,
+        provider: ProviderFailure {
+            retryable: kind != ErrorCode::AnswerTooLarge && !PERMANENT.contains(&code),
+            ..ProviderFailure::default()
+        },
     }
 }
 
 /// The failure that the service reports in place of an answer; its texts have no NUL.
 pub(super) fn reported(error: ErrorInfo) -> ModelError {
-    let retry_after = error
+    let delay = error
         .retry_after
         .and_then(|delay| Duration::try_from(delay).ok());
-    let provider = ProviderFailure {
-        status: error.provider_status,
-        retryable: error.retryable,
-        retry_after: retry_after.map(|delay| delay.min(MAX_RETRY_AFTER)),
-    };
-    let timeout = ErrorCode::of(&error.code) == ErrorCode::DeadlineExceeded;
     ModelError::Failed {
+        timeout: ErrorCode::of(&error.code) == ErrorCode::DeadlineExceeded,
         code: error.code,
         message: error.message,
-        timeout,
-        provider,
+        provider: ProviderFailure {
+            status: error.provider_status,
+            retryable: error.retryable,
+            retry_after: delay.map(|delay| delay.min(MAX_RETRY_AFTER)),
+        },
     }
 }
 
@@ -157,14 +149,13 @@ fn is_timeout(status: &Status) -> bool {
         || sources(status).any(|error| error.is::<TimeoutExpired>())
 }
 
-/// The status and its innermost source, because `transport error` alone says too little.
+/// The status and its innermost source, because `transport error` alone does not name the cause.
 fn describe(status: &Status) -> String {
     let code = word(status.code());
+    let message = status.message();
     match sources(status).last().map(ToString::to_string) {
-        Some(root) if !status.message().contains(&root) => {
-            format!("{code}: {}: {root}", status.message())
-        }
-        Some(_) | None => format!("{code}: {}", status.message()),
+        Some(root) if !message.contains(&root) => format!("{code}: {message}: {root}"),
+        Some(_) | None => format!("{code}: {message}"),
     }
 }
 

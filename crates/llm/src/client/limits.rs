@@ -30,7 +30,7 @@ pub(super) struct Size {
 }
 
 impl Size {
-    /// Adds a chunk.
+    /// Adds the size of a chunk.
     ///
     /// # Errors
     /// When the answer with this chunk exceeds a limit.
@@ -121,29 +121,24 @@ mod tests {
                 content: "x".repeat(bytes),
             })
         };
-        let thinking = |bytes: usize| {
-            Content::Thinking(ThinkingDelta {
-                content: "x".repeat(bytes),
-            })
-        };
+        let thinking = Content::Thinking(ThinkingDelta {
+            content: "x".repeat(MIB),
+        });
         let call = |bytes: usize| {
-            let (call_id, name) = (String::new(), "k8s.get".to_owned());
             Content::ToolCall(ToolCallDelta {
-                call_id,
-                name,
+                call_id: String::new(),
+                name: "k8s.get".to_owned(),
                 arguments: "x".repeat(bytes),
             })
         };
-        let data = |bytes: usize| {
-            Content::ProviderData(ProviderData {
-                payload: vec![0; bytes],
-                ..Default::default()
-            })
-        };
+        let data = Content::ProviderData(ProviderData {
+            payload: vec![0; 10 * MIB],
+            ..Default::default()
+        });
         let code = Content::CodeExecution(CodeExecutionDelta::default());
         let cases = [
             (vec![text(MIB)], (4, "4 MiB of text")),
-            (vec![thinking(MIB), text(MIB)], (4, "4 MiB of text")),
+            (vec![thinking, text(MIB)], (4, "4 MiB of text")),
             (
                 vec![call(MIB), call(MIB + 1)],
                 (1, "1 MiB of arguments for one call"),
@@ -151,7 +146,7 @@ mod tests {
             (vec![call(10)], (256, "256 calls")),
             (vec![code], (1024, "1024 parts of the provider's own tools")),
             (vec![call(MIB)], (31, "32 MiB in all")),
-            (vec![data(10 * MIB)], (3, "32 MiB in all")),
+            (vec![data], (3, "32 MiB in all")),
         ];
         for (contents, (count, limit)) in cases {
             assert_eq!(accepted(&contents), (count, limit.to_owned()));

@@ -67,7 +67,7 @@ pub struct Client {
     mask: Mask,
     /// The wrong setting that was logged last.
     logged: Arc<Mutex<Option<ServiceFault>>>,
-    /// The address for logs.
+    /// The address of the service, for logs.
     address: Arc<str>,
     unchecked: Arc<UncheckedService>,
 }
@@ -106,10 +106,11 @@ impl Client {
                 "files of TLS are set, so it has to begin with https://".to_owned(),
             ));
         }
-        let endpoint = Endpoint::from_shared(uri).map_err(|error| invalid(error.to_string()))?;
-        let endpoint = endpoint
+        let endpoint = Endpoint::from_shared(uri)
+            .map_err(|error| invalid(error.to_string()))?
             .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
             .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
+            // Otherwise the next call would be the first to find that the service is gone.
             .keep_alive_while_idle(true);
         let credentials = Arc::new(credentials);
         let channel = if has_tls {
@@ -122,14 +123,13 @@ impl Client {
         } else {
             endpoint.connect_timeout(CONNECT_TIMEOUT).connect_lazy()
         };
-        let (logged, unchecked) = (Arc::default(), Arc::default());
         Ok(Self {
             channel,
             credentials,
             mask: Mask::default(),
-            logged,
+            logged: Arc::default(),
             address: address.into(),
-            unchecked,
+            unchecked: Arc::default(),
         })
     }
 
@@ -175,14 +175,14 @@ impl Client {
 
     /// Logs a wrong setting when it is found, and not again until it changes.
     fn log(&self, fault: Option<ServiceFault>) {
+        let fault = fault.filter(ServiceFault::is_configuration);
         let mut logged = self.logged.lock();
-        match &fault {
-            Some(fault) if fault.is_configuration() && logged.as_ref() != Some(fault) => {
-                tracing::error!(fix = fault.fix(), "llm-service cannot be used: {fault}");
-            }
-            Some(_) | None => {}
+        if let Some(fault) = &fault
+            && logged.as_ref() != Some(fault)
+        {
+            tracing::error!(fix = fault.fix(), "llm-service cannot be used: {fault}");
         }
-        *logged = fault.filter(ServiceFault::is_configuration);
+        *logged = fault;
     }
 
     /// Reads one answer to its end. `assembly` keeps what has arrived when the read is cancelled.
@@ -196,8 +196,10 @@ impl Client {
             LlmServiceClient::new(self.channel.clone()).max_decoding_message_size(MAX_ANSWER_BYTES);
         let asked_at = Instant::now();
         let mut call = Request::new(wire(&request));
+        // The service gets the limit as well, and ends the call at the provider in time.
         call.set_timeout(request.timeout);
-        let (provider, request_id) = (request.provider.name, request.request_id);
+        let provider = request.provider.name;
+        let request_id = request.request_id;
         // Nothing keeps the conversation while the answer arrives.
         drop((request.messages, request.tools));
         self.authorize(&mut call)
@@ -206,8 +208,9 @@ impl Client {
         if let Some(context) = context {
             call.metadata_mut().insert(TRACEPARENT, context);
         }
-        let begun = Box::pin(client.generate(call)).await;
-        let mut stream = begun
+        // Boxed, because this future is large and each waiting session has one.
+        let mut stream = Box::pin(client.generate(call))
+            .await
             .map_err(|status| self.not_begun(&status))?
             .into_inner();
         loop {
@@ -245,7 +248,7 @@ impl Client {
         failure::before_first_chunk(status)
     }
 
-    /// One answer, and how it came: for people who check a provider.
+    /// One answer with the observations of its stream, for people who check a provider.
     ///
     /// # Errors
     /// Those of [`Model::generate`].

@@ -12,7 +12,7 @@ use tarsy_engine::ports::ModelError;
 
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The reason why there is no answer of the LLM service.
+/// The reason why the LLM service did not answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CheckError {
     /// The service does not have this method, as the existing service.

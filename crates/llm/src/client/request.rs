@@ -36,10 +36,10 @@ pub fn wire(request: &ModelRequest) -> proto::GenerateRequest {
 fn thinking(thinking: Thinking) -> proto::ThinkingConfig {
     let (level, budget) = match thinking {
         Thinking::Level(level) => (level.as_str().to_owned(), None),
-        Thinking::Budget(tokens) => (
-            String::new(),
-            Some(i32::try_from(tokens).unwrap_or(i32::MAX)),
-        ),
+        Thinking::Budget(tokens) => {
+            let tokens = i32::try_from(tokens).unwrap_or(i32::MAX);
+            (String::new(), Some(tokens))
+        }
     };
     proto::ThinkingConfig {
         budget,

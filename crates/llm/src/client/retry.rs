@@ -1,6 +1,6 @@
 //! Reports that the LLM service sends a request to the provider again: a log line and a metric.
 //!
-//! Nothing of the answer has arrived then. The notice is no part of the answer and changes no deadline.
+//! The answer has not begun then. The notice is not a part of the answer and changes no deadline.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(super) fn report(notice: &RetryNotice, request_id: &str, provider: &str) {
         .delay
         .and_then(|delay| Duration::try_from(delay).ok())
         .unwrap_or_default();
-    let (attempt, delay_secs) = (notice.attempt, delay.as_secs_f64());
+    // The code comes from the service, and is written into the log of this process.
     let code: String = notice
         .code
         .chars()
@@ -24,9 +24,9 @@ pub(super) fn report(notice: &RetryNotice, request_id: &str, provider: &str) {
     tracing::info!(
         request_id,
         provider,
-        attempt,
+        attempt = notice.attempt,
         code,
-        delay_secs,
+        delay_secs = delay.as_secs_f64(),
         "the LLM service asks the provider again"
     );
     metrics::counter!("tarsy_model_retries_total", "provider" => provider.to_owned()).increment(1);

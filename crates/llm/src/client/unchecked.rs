@@ -1,10 +1,10 @@
 //! Handles a service without a health check (`grpc.health.v1`): the calls themselves show whether it works.
 //!
-//! It counts as serving until a call says that it does not know the calls of an LLM service either. The first
-//! successful call proves it. Until then such an answer is no failure of the session, because the address may be that
-//! of another server.
+//! The service counts as serving until it refuses the calls of an LLM service as unknown, too. The first successful
+//! call proves that it serves. Until then such a refusal does not fail the session, because the address may be that of
+//! another server.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -34,7 +34,7 @@ enum Known {
 impl UncheckedService {
     /// Notes that the service has no health check. Returns whether it may be used.
     pub(super) fn may_serve(&self, address: &str) -> bool {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         match *known {
             Known::Checked => {
                 *known = Known::Open;
@@ -51,7 +51,7 @@ impl UncheckedService {
 
     /// Notes a call that the service has answered.
     pub(super) fn succeeded(&self, address: &str) {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         match *known {
             Known::Open | Known::Disproved(_) => {
                 *known = Known::Proven;
@@ -66,7 +66,7 @@ impl UncheckedService {
 
     /// Notes that the service does not know the call of a model. Returns whether it counts as unavailable for this.
     pub(super) fn refuted(&self) -> bool {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         match *known {
             Known::Open | Known::Disproved(_) => {
                 *known = Known::Disproved(Instant::now());
@@ -74,10 +74,6 @@ impl UncheckedService {
             }
             Known::Checked | Known::Proven => false,
         }
-    }
-
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock()
     }
 }
 

@@ -24,7 +24,7 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// The name in `llm_config.backend`.
+    /// Its name in logs and metrics, which is one of [`Self::names`].
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Google(_) => "google-native",
@@ -33,10 +33,13 @@ impl Backend {
         }
     }
 
-    /// Every name in `llm_config.backend` that selects it.
-    fn names(&self) -> Vec<&'static str> {
-        let other = matches!(self, Self::Genai(_)).then_some(LANGCHAIN);
-        [self.name()].into_iter().chain(other).collect()
+    /// The words in `llm_config.backend` that select it.
+    fn names(&self) -> &'static [&'static str] {
+        match self {
+            Self::Google(_) => &["google-native"],
+            Self::Genai(_) => &["genai", LANGCHAIN],
+            Self::Scripted(_) => &["scripted"],
+        }
     }
 
     /// Answers one request. A failure is written as part of the answer.
@@ -80,17 +83,15 @@ impl Backends {
 
     /// Finds a backend by name. The error is the text of the existing service.
     pub(super) fn find(&self, name: &str) -> Result<Arc<Backend>, String> {
-        let wanted = if name.is_empty() {
-            DEFAULT_BACKEND
-        } else {
-            name
+        let wanted = match name {
+            "" => DEFAULT_BACKEND,
+            name => name,
         };
-        let found = self
-            .0
-            .iter()
-            .find(|backend| backend.names().contains(&wanted));
+        let mut backends = self.0.iter();
+        let found = backends.find(|backend| backend.names().contains(&wanted));
         found.cloned().ok_or_else(|| {
-            let mut names: Vec<_> = self.0.iter().flat_map(|backend| backend.names()).collect();
+            let names = self.0.iter().flat_map(|backend| backend.names());
+            let mut names: Vec<&str> = names.copied().collect();
             names.sort_unstable();
             format!(
                 "No provider registered for backend '{wanted}'. Available backends: {}",

@@ -5,8 +5,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tonic::metadata::MetadataMap;
 
+use super::provider::ProviderError;
 use super::writer::ResponseWriter;
-use crate::proto::GenerateRequest;
+use crate::proto::{GenerateRequest, LlmConfig};
 
 /// The header in which a gRPC client sends how long it waits.
 const TIMEOUT_HEADER: &str = "grpc-timeout";
@@ -23,16 +24,37 @@ pub struct Call<'a> {
     pub writer: &'a ResponseWriter,
 }
 
+impl<'a> Call<'a> {
+    /// The provider and the model of the request.
+    ///
+    /// # Errors
+    /// `invalid_request` when the request names none.
+    pub(super) fn config(&self) -> Result<&'a LlmConfig, ProviderError> {
+        let config = self.request.llm_config.as_ref();
+        config.ok_or_else(|| ProviderError::invalid_request("llm_config is missing"))
+    }
+
+    /// Logs the tools that the request is sent without, and the reason; nothing without any.
+    pub(super) fn log_left_out(&self, tools: &str) {
+        if !tools.is_empty() {
+            tracing::warn!(
+                request_id = self.request.request_id,
+                tools,
+                "tools left out of a model call"
+            );
+        }
+    }
+}
+
 /// The time until which the client waits for the answer; `None` if it sent no timeout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deadline(Option<Instant>);
 
 impl Deadline {
     /// Reads the timeout of a request, and reserves some of it for the last message.
-    pub(super) fn of(metadata: &MetadataMap) -> Self {
-        let header = metadata
-            .get(TIMEOUT_HEADER)
-            .and_then(|value| value.to_str().ok());
+    pub(super) fn from_metadata(metadata: &MetadataMap) -> Self {
+        let header = metadata.get(TIMEOUT_HEADER);
+        let header = header.and_then(|value| value.to_str().ok());
         header
             .and_then(timeout)
             .map(Self::after)
@@ -103,9 +125,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_part_of_the_timeout_is_left_for_the_last_message() {
         let mut metadata = MetadataMap::new();
-        assert_eq!(Deadline::of(&metadata), Deadline(None));
+        assert_eq!(Deadline::from_metadata(&metadata), Deadline(None));
         metadata.insert(TIMEOUT_HEADER, "4S".parse().unwrap());
-        let deadline = Deadline::of(&metadata);
+        let deadline = Deadline::from_metadata(&metadata);
         assert_eq!(
             deadline.limit(Duration::from_secs(9)),
             Duration::from_millis(3_800)

@@ -1,7 +1,7 @@
 //! Counts each request by its outcome, and measures its answer.
 //!
-//! The metrics that begin with `gen_ai_` are those of OpenTelemetry's conventions. Every backend has them, because they
-//! are taken from what its [`ResponseWriter`] sent.
+//! The metrics that begin with `gen_ai_` are those of OpenTelemetry's conventions. Every backend has them, because the
+//! [`ResponseWriter`] observes them.
 
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
@@ -73,7 +73,8 @@ impl CountedRequest {
 
     /// The metrics of the answer.
     fn measure(&self, outcome: &'static str) {
-        let (provider, observed) = (self.provider, self.writer.observed());
+        let provider = self.provider;
+        let observed = self.writer.observed();
         let error = self.error(outcome);
         metrics::histogram!(
             "gen_ai_client_operation_duration_seconds",
@@ -108,10 +109,11 @@ fn measure_tokens(provider: ProviderLabel, usage: &UsageInfo) {
         ("cached", usage.cache_read_tokens),
         ("thinking", usage.thinking_tokens),
     ];
-    for (kind, tokens) in types
-        .into_iter()
-        .filter(|(kind, tokens)| *tokens > 0 || matches!(*kind, "input" | "output"))
-    {
+    for (kind, tokens) in types {
+        // A model that has no cache, or does not think, has no series for it.
+        if tokens <= 0 && !matches!(kind, "input" | "output") {
+            continue;
+        }
         metrics::histogram!(
             "gen_ai_client_token_usage",
             "gen_ai_operation_name" => CHAT, "gen_ai_provider_name" => provider.gen_ai,
@@ -123,15 +125,16 @@ fn measure_tokens(provider: ProviderLabel, usage: &UsageInfo) {
 
 impl Drop for CountedRequest {
     fn drop(&mut self) {
-        let (backend, outcome) = (self.backend, self.writer.outcome().unwrap_or("abandoned"));
-        let (took, provider) = (self.began.elapsed().as_secs_f64(), self.provider.word);
+        let backend = self.backend;
+        let provider = self.provider.word;
+        let outcome = self.writer.outcome().unwrap_or("abandoned");
         metrics::gauge!("tarsy_llm_requests_in_flight", "provider" => provider).decrement(1);
         metrics::counter!("tarsy_llm_requests_total", "backend" => backend, "outcome" => outcome)
             .increment(1);
         metrics::histogram!("tarsy_llm_request_duration_seconds", "backend" => backend)
-            .record(took);
-        let retries = u64::from(self.writer.observed().retries());
-        metrics::counter!("tarsy_llm_retries_total", "provider" => provider).increment(retries);
+            .record(self.began.elapsed().as_secs_f64());
+        metrics::counter!("tarsy_llm_retries_total", "provider" => provider)
+            .increment(self.writer.observed().retries().into());
         self.measure(outcome);
     }
 }

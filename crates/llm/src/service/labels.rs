@@ -1,7 +1,7 @@
 //! The closed sets of metric labels: providers and types of errors. Their words are in
 //! [`tarsy_core::vocabulary`].
 //!
-//! A request names provider and model freely, so a word that is not known becomes `other`, and the model is no label.
+//! A request names provider and model freely, so an unknown word becomes `other`, and the model is not a label.
 
 use super::provider::known;
 use crate::proto::GenerateRequest;

@@ -51,6 +51,7 @@ pub(super) fn limited(
                 }
             }
         })
+        // A slow handshake must not delay those of other clients.
         .buffer_unordered(LIMITS.connections)
         .filter_map(ready)
 }
@@ -60,7 +61,7 @@ fn permit(limiter: &ConnectionLimiter, stream: &TcpStream) -> Option<Arc<Connect
 }
 
 /// A connection that fails is read to its end for a moment. If it were closed with unread bytes, the system would reset
-/// it, and the client would lose the alert that says what is wrong.
+/// it, and the client would lose the alert that names the fault.
 async fn shake_hands(stream: TcpStream, tls: &ServerTls) -> io::Result<TlsStream<TcpStream>> {
     let (error, mut stream) = match tls.acceptor().accept(stream).into_fallible().await {
         Ok(stream) => return Ok(stream),
@@ -140,6 +141,7 @@ impl AsyncRead for LimitedConnection {
         cx: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        // An idle connection waits in a read, so a revoked permit ends it here.
         if self.revoked.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
         }

@@ -132,6 +132,7 @@ impl Service {
             TcpIncoming::from(listener).with_nodelay(Some(true)),
             security.tls(),
         );
+        // The reads end with this function, however it ends.
         let _reads = AbortOnDropHandle::new(tokio::spawn(security.clone().keep_up()));
         let services = Routes::new(llm)
             .add_service(health_service)
@@ -149,12 +150,14 @@ impl Service {
             result = &mut server => return Ok(result?),
             () = token.cancelled() => {}
         }
+        // The health changes first, so that workers pause before their calls are refused.
         health
             .set_service_status("", ServingStatus::NotServing)
             .await;
         health.set_not_serving::<LlmServiceServer<Calls>>().await;
         answers.close();
         let drained = async {
+            // An answer may end within the time-out; the stream of any other is aborted.
             tokio::select! {
                 () = answers.wait() => {}
                 () = tokio::time::sleep(settings.drain_timeout) => {}
@@ -196,7 +199,7 @@ impl Calls {
             let message = format!(
                 "The request has {count} {what}; llm_service.max_{what} of this service allows {limit}"
             );
-            return Err(ProviderError::new(ErrorCode::InvalidRequest, message));
+            return Err(ProviderError::invalid_request(message));
         }
         Ok(())
     }
@@ -213,7 +216,7 @@ impl LlmService for Calls {
         if self.answers.is_closed() {
             return Err(Status::unavailable("shutting down"));
         }
-        let deadline = Deadline::of(request.metadata());
+        let deadline = Deadline::from_metadata(request.metadata());
         let parent = request
             .metadata()
             .get(TRACEPARENT)
@@ -227,10 +230,8 @@ impl LlmService for Calls {
         let _in_span = span.clone().entered();
         let (sender, receiver) = mpsc::channel(STREAM_BUFFER);
         let writer = ResponseWriter::new(sender, &request.accept);
-        let name = request
-            .llm_config
-            .as_ref()
-            .map_or("", |config| config.backend.as_str());
+        let config = request.llm_config.as_ref();
+        let name = config.map_or("", |config| config.backend.as_str());
         tracing::info!(
             session_id = request.session_id,
             execution_id = request.execution_id,
@@ -254,24 +255,37 @@ impl LlmService for Calls {
         let checked = self.check(&request);
         let answering = async move {
             let writer = &counted.writer;
+            let answer = async {
+                if let Err(fault) = checked {
+                    return writer.fail(fault).await;
+                }
+                match backend {
+                    Ok(backend) => {
+                        let request = &request;
+                        let call = Call {
+                            request,
+                            deadline,
+                            writer,
+                        };
+                        backend.generate(&call).await;
+                    }
+                    Err(unknown) => {
+                        let fault = ProviderError::new(ErrorCode::InvalidBackend, unknown);
+                        writer.fail(fault).await;
+                    }
+                }
+            };
             tokio::select! {
                 () = writer.client_gone() => {}
                 () = stop.cancelled() => writer.abort(Status::unavailable("shutting down")),
-                () = async {
-                    match (checked, backend) {
-                        (Err(fault), _) => writer.fail(fault).await,
-                        (Ok(()), Ok(backend)) => backend.generate(&Call { request: &request, deadline, writer }).await,
-                        (Ok(()), Err(unknown)) => {
-                            writer.fail(ProviderError::new(ErrorCode::InvalidBackend, unknown)).await;
-                        }
-                    }
-                } => {}
+                () = answer => {}
             }
             counted.mark_failure(&Span::current());
         };
         self.answers.spawn(answering.instrument(span));
         Ok(Response::new(ReceiverStream::new(receiver)))
     }
+
     async fn check_providers(
         &self,
         request: Request<CheckProvidersRequest>,

@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::labels::ProviderLabel;
 use tarsy_config::Concurrency;
 
-/// The calls that run.
+/// The permits of the calls that run.
 #[derive(Debug)]
 pub(super) struct Running {
     limits: Concurrency,
@@ -30,7 +30,7 @@ impl Running {
     /// The permit of a call, which counts as running until the permit is dropped.
     ///
     /// # Errors
-    /// When as many calls of its provider run as the limit allows. The text is for the client.
+    /// When as many calls of its provider run as the limit allows. The error is a text for the client.
     pub(super) fn begin(&self, provider: ProviderLabel) -> Result<OwnedSemaphorePermit, String> {
         let limit = self.limits.of(provider.word);
         let permits = usize::try_from(limit).unwrap_or(Semaphore::MAX_PERMITS);

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use ::genai::chat::{ChatStreamEvent, StreamEnd, Usage};
+use ::genai::chat::{ChatStreamEvent, StreamChunk, StreamEnd, Usage};
 use serde::de::IgnoredAny;
 
 use super::finish;
@@ -14,14 +14,15 @@ use super::history::provider_data;
 use super::target::Selection;
 use super::tools::Tools;
 use crate::proto::generate_response::Content;
-use crate::proto::{FinishInfo, TextDelta, ThinkingDelta, ToolCallDelta, UsageInfo};
+use crate::proto::{FinishInfo, TextDelta, ThinkingDelta, UsageInfo};
 use crate::service::provider::finish::{Finish, Written};
 use crate::service::provider::key::ApiKey;
+use crate::service::provider::names::tool_call;
 use crate::service::provider::schemas::Renamed;
-use crate::service::provider::{ErrorCode, ProviderError, names, repair};
+use crate::service::provider::{ErrorCode, ProviderError, repair};
 use crate::service::writer::ResponseWriter;
 
-/// An answer that has begun.
+/// The parts of an answer that have arrived, and the writer that gets them.
 #[derive(Debug)]
 pub(super) struct Answer<'a> {
     writer: &'a ResponseWriter,
@@ -29,7 +30,7 @@ pub(super) struct Answer<'a> {
     /// The properties that have another name at the provider, by the tool's name there.
     renamed: &'a HashMap<String, Renamed>,
     written: Written,
-    /// A call whose arguments are no JSON, and all after it: only the end says whether the output limit cut them.
+    /// A call whose arguments are not JSON, and all later ones: the end shows whether the output limit cut them.
     unclear: Vec<Called>,
     end: Option<StreamEnd>,
 }
@@ -61,21 +62,15 @@ impl<'a> Answer<'a> {
             self.add_call(call).await;
         }
         match event {
-            ChatStreamEvent::Chunk(chunk) if !chunk.content.is_empty() => {
+            ChatStreamEvent::Chunk(StreamChunk { content }) if !content.is_empty() => {
                 self.written = self.written.max(Written::Text);
-                self.writer
-                    .content(Content::Text(TextDelta {
-                        content: chunk.content,
-                    }))
-                    .await;
+                let text = Content::Text(TextDelta { content });
+                self.writer.content(text).await;
             }
-            ChatStreamEvent::ReasoningChunk(chunk) if !chunk.content.is_empty() => {
+            ChatStreamEvent::ReasoningChunk(StreamChunk { content }) if !content.is_empty() => {
                 self.written = self.written.max(Written::Thoughts);
-                self.writer
-                    .content(Content::Thinking(ThinkingDelta {
-                        content: chunk.content,
-                    }))
-                    .await;
+                let thoughts = Content::Thinking(ThinkingDelta { content });
+                self.writer.content(thoughts).await;
             }
             ChatStreamEvent::End(end) => self.end = Some(end),
             ChatStreamEvent::Start
@@ -98,25 +93,7 @@ impl<'a> Answer<'a> {
 
     async fn write_call(&mut self, call: Called) {
         self.written = Written::Calls;
-        let Called {
-            id,
-            name,
-            arguments,
-        } = call;
-        let arguments = self
-            .renamed
-            .get(&name)
-            .map_or_else(|| arguments.clone(), |names| names.restored(&arguments));
-        let call_id = if id.is_empty() {
-            format!("call_{}", uuid::Uuid::new_v4().simple())
-        } else {
-            id
-        };
-        let call = ToolCallDelta {
-            call_id,
-            name: names::from_wire(&name),
-            arguments,
-        };
+        let call = tool_call(call.id, &call.name, call.arguments, self.renamed);
         self.writer.content(Content::ToolCall(call)).await;
     }
 
@@ -132,27 +109,23 @@ impl<'a> Answer<'a> {
     ) -> Result<(), ProviderError> {
         let summary = frames.summary();
         let end = self.end.take().unwrap_or_default();
-        let stop_reason = end
-            .captured_stop_reason
-            .as_ref()
-            .map(|reason| reason.raw().to_owned());
-        let reason = summary.finish_reason.clone().or(stop_reason);
-        let Some(reason) = reason.or_else(|| summary.is_done.then(|| DONE.to_owned())) else {
-            return Err(ProviderError::transient(
-                ErrorCode::Unavailable,
-                "the stream of the provider ended without a finish reason",
-            ));
-        };
+        let stop_reason = end.captured_stop_reason.as_ref();
+        let reason = summary
+            .finish_reason
+            .clone()
+            .or_else(|| Some(stop_reason?.raw().to_owned()))
+            .or_else(|| summary.is_done.then(|| DONE.to_owned()))
+            .ok_or_else(ProviderError::unfinished)?;
         let finish = match reason.as_str() {
             // The stream is whole, although its server gave no reason.
             DONE => Finish::Stop,
             // A model that refuses stops as any other one.
-            _ if !summary.refusal.trim().is_empty() => finish::of(REFUSAL),
-            reason => finish::of(reason),
+            _ if !summary.refusal.trim().is_empty() => finish::parse(REFUSAL),
+            reason => finish::parse(reason),
         };
         let usage = end.captured_usage.clone().or_else(|| summary.usage.clone());
         let last = frames.take_last_calls();
-        // Which arguments belong to which call is unknown. Of an answer that was cut, the rest may have said it.
+        // It is unknown which arguments belong to which call. The rest of an answer that was cut may have shown it.
         // Without a reason to stop, only whole arguments show that a call was not cut.
         let is_begun = reason == DONE
             && last
@@ -173,13 +146,11 @@ impl<'a> Answer<'a> {
             return Err(refused(error, &summary.refusal, self.key));
         }
         let parts = frames.take_parts();
-        let info = self.info(finish, reason, tools, summary);
-        self.writer
-            .finish(FinishInfo {
-                signed_reasoning: is_signed(&parts),
-                ..info
-            })
-            .await;
+        let info = FinishInfo {
+            signed_reasoning: is_signed(&parts),
+            ..self.info(finish, reason, tools, summary)
+        };
+        self.writer.finish(info).await;
         if let Some(data) = provider_data(selection, &parts) {
             self.writer.provider_data(data).await;
         }
@@ -191,33 +162,28 @@ impl<'a> Answer<'a> {
 
     async fn write_unclear(&mut self, finish: Finish) {
         for call in std::mem::take(&mut self.unclear) {
-            if let Some(arguments) = compact(&call.arguments) {
-                self.write_call(Called { arguments, ..call }).await;
-            } else if finish == Finish::MaxTokens {
-                tracing::warn!("tool call left out: the output limit cut its arguments");
-            } else if call.arguments.trim().is_empty() {
-                self.write_call(Called {
-                    arguments: "{}".to_owned(),
-                    ..call
-                })
-                .await;
-            } else {
-                // The client answers the model that these arguments are no JSON.
-                self.write_call(call).await;
-            }
+            let arguments = match compact(&call.arguments) {
+                Some(arguments) => arguments,
+                None if finish == Finish::MaxTokens => {
+                    tracing::warn!("tool call left out: the output limit cut its arguments");
+                    continue;
+                }
+                None if call.arguments.trim().is_empty() => "{}".to_owned(),
+                // The client tells the model that these arguments are not JSON.
+                None => call.arguments,
+            };
+            self.write_call(Called { arguments, ..call }).await;
         }
     }
 
     fn info(&self, finish: Finish, reason: String, tools: &Tools, summary: Summary) -> FinishInfo {
-        let left_out = &tools.left_out;
         let redacted = |text: String| self.key.map(|key| key.redact(&text)).unwrap_or(text);
         FinishInfo {
             reason: finish.word(self.written).to_owned(),
             provider_reason: redacted(reason),
-            message: if left_out.is_empty() {
-                String::new()
-            } else {
-                format!("left out: {left_out}")
+            message: match tools.left_out.as_str() {
+                "" => String::new(),
+                tools => format!("left out: {tools}"),
             },
             response_id: redacted(summary.response_id),
             model_version: redacted(summary.model_version),
@@ -234,36 +200,37 @@ fn refused(error: ProviderError, words: &str, key: Option<&ApiKey>) -> ProviderE
         return error;
     }
     let words = key.map_or_else(|| words.to_owned(), |key| key.redact(words));
-    ProviderError::new(
-        ErrorCode::Blocked,
-        format!("The model refused to answer: {words}"),
-    )
-    .with_status(REFUSAL)
+    let message = format!("The model refused to answer: {words}");
+    ProviderError::new(ErrorCode::Blocked, message).with_status(REFUSAL)
 }
 
-/// JSON without the spaces between its words, each of which keeps its spelling; `None` if the text is no JSON.
+/// JSON without the spaces between its tokens, each of which keeps its spelling; `None` if the text is not JSON.
 fn compact(text: &str) -> Option<String> {
     let text = repair::whole(text);
     serde_json::from_str::<IgnoredAny>(&text).ok()?;
-    let (mut is_text, mut is_escaped) = (false, false);
-    let keep = |letter: &char| {
-        let is_kept = is_text || !letter.is_ascii_whitespace();
+    let mut compact = String::with_capacity(text.len());
+    let mut is_text = false;
+    let mut is_escaped = false;
+    for letter in text.chars() {
+        if is_text || !letter.is_ascii_whitespace() {
+            compact.push(letter);
+        }
         match letter {
             _ if is_escaped => is_escaped = false,
             '\\' => is_escaped = is_text,
             '"' => is_text = !is_text,
             _ => {}
         }
-        is_kept
-    };
-    Some(text.chars().filter(keep).collect())
+    }
+    Some(compact)
 }
 
 fn tokens(usage: &Usage) -> UsageInfo {
     let count = |tokens: Option<i32>| tokens.unwrap_or_default().max(0);
     let prompt = usage.prompt_tokens_details.as_ref();
     let completion = usage.completion_tokens_details.as_ref();
-    let (input, output) = (count(usage.prompt_tokens), count(usage.completion_tokens));
+    let input = count(usage.prompt_tokens);
+    let output = count(usage.completion_tokens);
     UsageInfo {
         input_tokens: input,
         output_tokens: output,

@@ -15,13 +15,13 @@ use super::answer::Answer;
 use super::correction::Corrected;
 use super::fault;
 use super::frames::Frames;
-use super::relay::{Relay, Relayed};
+use super::relay::{Relay, Route};
 use super::request::Prepared;
 use crate::service::call::{Call, Deadline};
 use crate::service::provider::key::ApiKey;
 use crate::service::provider::retry::Attempt;
-use crate::service::provider::timeouts::{Silence, Timeouts, within};
-use crate::service::provider::{ErrorCode, ProviderError, http};
+use crate::service::provider::timeouts::{Timeout, Timeouts, within};
+use crate::service::provider::{ProviderError, http};
 
 /// A request to a provider.
 #[derive(Debug)]
@@ -30,8 +30,6 @@ pub(super) struct GenaiAttempt<'a> {
     pub(super) key: Option<ApiKey>,
     pub(super) timeouts: Timeouts,
     pub(super) prepared: Prepared<'a>,
-    /// Whether the history was built anew because its signatures were refused. This happens once.
-    pub(super) has_rebuilt: bool,
 }
 
 impl Attempt for GenaiAttempt<'_> {
@@ -40,19 +38,18 @@ impl Attempt for GenaiAttempt<'_> {
             let Err(refused) = self.answer(call).await else {
                 return Ok(());
             };
+            // What the client has already cannot be taken back.
             let corrected = if call.writer.parts_sent() == 0 {
                 self.prepared.correct(&refused)
             } else {
                 None
             };
-            let (request_id, provider_status) =
-                (&call.request.request_id, &refused.provider_status);
             match corrected {
                 None => return Err(refused),
                 Some(Corrected::Parameter) => {
                     tracing::warn!(
-                        request_id,
-                        provider_status,
+                        request_id = call.request.request_id,
+                        provider_status = refused.provider_status,
                         "request corrected: the provider refused one of its parameters"
                     );
                 }
@@ -62,11 +59,8 @@ impl Attempt for GenaiAttempt<'_> {
     }
 
     fn rebuild_history(&mut self) -> Option<Result<(), ProviderError>> {
-        if self.has_rebuilt || !self.prepared.history.is_replayed {
-            return None;
-        }
-        self.has_rebuilt = true;
-        Some(self.prepared.rebuild_history())
+        let is_replayed = self.prepared.history.is_replayed;
+        is_replayed.then(|| self.prepared.rebuild_history())
     }
 
     fn key(&self) -> Option<&ApiKey> {
@@ -80,45 +74,46 @@ impl GenaiAttempt<'_> {
         let frames = Arc::new(Frames::new(self.prepared.selection.api));
         let options = self.prepared.options(Arc::<Frames>::clone(&frames));
         let request = self.prepared.chat_request();
-        let (relay, client, target) = self.way()?;
-        let client = Client::builder().with_reqwest(client).build();
-        let client = client.map_err(|_error| {
-            ProviderError::new(ErrorCode::Internal, "the client could not be built")
-        })?;
+        let key = self.key.as_ref();
+        let Route {
+            relay,
+            client,
+            target,
+        } = self.route()?;
+        let client = Client::builder()
+            .with_reqwest(client)
+            .build()
+            .map_err(|_error| ProviderError::internal("the client could not be built"))?;
         let opened = client
             .exec_chat_stream(target, request, Some(&options))
             .with_subscriber(Dispatch::none())
-            .await;
-        let stream = opened
-            .map_err(|error| fault::of_crate(error, self.key.as_ref()))?
-            .stream;
-        let (deadline, timeouts, key) = (call.deadline, self.timeouts, self.key.as_ref());
+            .await
+            .map_err(|error| fault::of_crate(error, key))?;
         let reader = Reader {
-            deadline,
-            timeouts,
+            deadline: call.deadline,
+            timeouts: self.timeouts,
             key,
             relay,
             began: Instant::now(),
         };
-        let mut answer = Answer::new(call.writer, self.key.as_ref(), &self.prepared.tools.renamed);
-        reader.read(stream, &frames, &mut answer).await?;
+        let mut answer = Answer::new(call.writer, key, &self.prepared.tools.renamed);
+        reader.read(opened.stream, &frames, &mut answer).await?;
         answer
             .end(self.prepared.selection, &self.prepared.tools, &frames)
             .await
     }
 
-    /// The target of the request: through a relay, if the interface sends events.
-    fn way(&self) -> Result<(Option<Relay>, reqwest::Client, ServiceTarget), ProviderError> {
+    /// The route of the request: through a relay, if the interface sends events.
+    fn route(&self) -> Result<Route, ProviderError> {
         let api = self.prepared.selection.api;
-        if !Relay::fits(api) {
-            return Ok((None, http::client()?, self.target.clone()));
+        if Relay::fits(api) {
+            return Relay::start(api, &self.target, self.key.as_ref());
         }
-        let Relayed {
-            relay,
-            client,
-            target,
-        } = Relay::start(api, &self.target, self.key.as_ref())?;
-        Ok((Some(relay), client, target))
+        Ok(Route {
+            relay: None,
+            client: http::client()?,
+            target: self.target.clone(),
+        })
     }
 }
 
@@ -143,16 +138,16 @@ impl Reader<'_> {
             match self.next(&mut stream, frames).await {
                 Ok(Some(event)) => answer.add(event, frames).await,
                 Ok(None) => break,
-                Err(error) => return self.failed(frames, Some(error)),
+                Err(error) => return self.outcome(frames, Some(error)),
             }
         }
-        self.failed(frames, None)
+        self.outcome(frames, None)
     }
 
-    /// The failure of a response that has ended. What the provider says comes before what the crate says.
-    fn failed(&self, frames: &Frames, error: Option<ProviderError>) -> Result<(), ProviderError> {
-        let said = self.relay.as_ref().and_then(Relay::failure);
-        match said.or(error) {
+    /// The outcome of a response that has ended. The failure that the provider reports comes before that of the crate.
+    fn outcome(&self, frames: &Frames, error: Option<ProviderError>) -> Result<(), ProviderError> {
+        let reported = self.relay.as_ref().and_then(Relay::failure);
+        match reported.or(error) {
             // Everything has arrived; only the end of the response is missing.
             Some(error) if frames.is_complete() && error.provider_status.is_empty() => Ok(()),
             Some(error) => Err(error),
@@ -169,7 +164,7 @@ impl Reader<'_> {
         loop {
             let since = frames.last();
             let silence = if frames.is_complete() {
-                Silence::since(since.unwrap_or(self.began), self.timeouts.end)
+                Timeout::since(since.unwrap_or(self.began), self.timeouts.end)
             } else {
                 self.timeouts.next_part(self.began, since)
             };
@@ -178,6 +173,7 @@ impl Reader<'_> {
                 Ok(None) => return Ok(None),
                 Ok(Some(Ok(event))) => return Ok(Some(event)),
                 Ok(Some(Err(error))) => return Err(fault::of_crate(error, self.key)),
+                // An event that the crate does not pass on has arrived: the provider is not silent.
                 Err(_silence)
                     if frames.last() != since && !self.deadline.has_passed() && !self.is_over() => {
                 }

@@ -17,7 +17,7 @@ const REFUSALS: [&str; 10] = [
     "deprecated",
     "instead",
 ];
-/// The parameters without which a request says the same.
+/// The parameters that a request can do without.
 const OPTIONAL: [&str; 2] = ["temperature", "reasoning_effort"];
 /// The beginnings of the models of OpenAI that refuse `max_tokens`.
 const NEW_MODELS: [&str; 5] = ["gpt-5", "gpt-6", "o1", "o3", "o4"];
@@ -74,20 +74,14 @@ impl Correction {
     /// # Errors
     /// `invalid_request` when an option names no field.
     pub(super) fn wanted(request: &GenerateRequest) -> Result<Self, ProviderError> {
-        let option = request
-            .llm_config
-            .as_ref()
-            .and_then(|config| config.options.get(OUTPUT_LIMIT_FIELD));
-        let fields = [LimitField::MaxTokens, LimitField::MaxCompletionTokens];
-        let limit_field = match option {
+        let limit_field = match request.option(OUTPUT_LIMIT_FIELD) {
             None => None,
-            Some(name) => {
-                let field = fields.into_iter().find(|field| field.as_str() == name);
-                Some(field.ok_or_else(|| {
-                    let message =
-                        format!("the option '{OUTPUT_LIMIT_FIELD}' is not max_tokens or max_completion_tokens");
-                    ProviderError::new(ErrorCode::InvalidRequest, message)
-                })?)
+            Some("max_tokens") => Some(LimitField::MaxTokens),
+            Some("max_completion_tokens") => Some(LimitField::MaxCompletionTokens),
+            Some(_) => {
+                return Err(ProviderError::invalid_request(format!(
+                    "the option '{OUTPUT_LIMIT_FIELD}' is not max_tokens or max_completion_tokens"
+                )));
             }
         };
         Ok(Self {
@@ -108,11 +102,11 @@ impl Correction {
         if self.is_made || !is_refusal {
             return false;
         }
-        if names(&text, sent.as_str()) {
+        if has_word(&text, sent.as_str()) {
             self.limit_field = Some(sent.other());
         } else if let Some(parameter) = OPTIONAL
             .into_iter()
-            .find(|parameter| names(&text, parameter))
+            .find(|parameter| has_word(&text, parameter))
         {
             self.without = Some(parameter);
         } else {
@@ -124,9 +118,8 @@ impl Correction {
 }
 
 /// Whether a text has this name as a word.
-fn names(text: &str, name: &str) -> bool {
-    let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    text.split(|letter| !is_part(letter))
+fn has_word(text: &str, name: &str) -> bool {
+    text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
         .any(|word| word == name)
 }
 

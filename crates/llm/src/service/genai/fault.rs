@@ -1,7 +1,7 @@
 //! Classifies the failures of the crate and of providers: as a response, and in the middle of a stream.
 //!
-//! The text of the provider is passed on, without the key and cut to a length. A body that is no error of an API, for
-//! example the page of a proxy, is not; nor is a text of the crate, which may repeat the request.
+//! The text of the provider is passed on, without the key and cut to a length. The body of another program, for example
+//! the page of a proxy, is not; nor is a text of the crate, which may repeat the request.
 
 use std::time::Duration;
 
@@ -29,12 +29,12 @@ pub(super) fn of_crate(error: Error, key: Option<&ApiKey>) -> ProviderError {
             ..
         } => of_response(status.as_u16(), &body, &headers, key),
         Error::ChatResponse { body, .. } => of_event(&body, key),
-        Error::StreamParse { serde_error, .. } => unreadable(&serde_error),
+        Error::StreamParse { serde_error, .. } => ProviderError::unreadable(&serde_error),
         Error::JsonValueExt(_) | Error::SerdeJson(_) | Error::InvalidJsonResponseElement { .. } => {
             ProviderError::transient(ErrorCode::Provider, "Failed to parse response as JSON")
         }
         // Its text may have the address or the request.
-        _ => ProviderError::new(ErrorCode::Internal, "the request could not be built"),
+        _ => ProviderError::internal("the request could not be built"),
     }
 }
 
@@ -61,7 +61,7 @@ pub(super) fn of_response(
 ) -> ProviderError {
     let words = Words::of_body(body, key);
     let Verdict { code, is_transient } = classify::verdict(Some(status), &words);
-    let is_transient = should_retry(headers).unwrap_or(is_transient) && is_transient;
+    let is_transient = is_transient && should_retry(headers).unwrap_or(true);
     let text = words.text();
     // The words of the existing service.
     let message = if text.is_empty() {
@@ -69,18 +69,13 @@ pub(super) fn of_response(
     } else {
         format!("Error code: {status} - {text}")
     };
-    let provider_status = format!("{status} {}", words.word).trim_end().to_owned();
-    let error = ProviderError {
-        retryable: is_transient,
-        ..ProviderError::new(code, message)
-    };
-    let retry_after = retry_after(headers)
-        .or_else(|| words.delay())
-        .filter(|_delay| is_transient);
+    let delay = retry_after(headers).or_else(|| words.delay());
+    let provider_status = format!("{status} {}", words.word);
     ProviderError {
-        retry_after,
-        said: words.said(),
-        ..error.with_status(provider_status)
+        retryable: is_transient,
+        retry_after: if is_transient { delay } else { None },
+        full_text: words.full_text(),
+        ..ProviderError::new(code, message).with_status(provider_status.trim_end())
     }
 }
 
@@ -88,28 +83,16 @@ pub(super) fn of_response(
 pub(super) fn of_event(body: &Value, key: Option<&ApiKey>) -> ProviderError {
     let words = Words::of(body, key);
     let Verdict { code, is_transient } = classify::verdict(None, &words);
-    let retry_after = words.delay().filter(|_delay| is_transient);
-    let said = words.said();
-    let error = ProviderError {
-        retryable: is_transient,
-        retry_after,
-        said,
-        ..ProviderError::new(code, words.text())
+    let provider_status = match words.word.as_str() {
+        "" => "error",
+        word => word,
     };
-    error.with_status(if words.word.is_empty() {
-        "error"
-    } else {
-        &words.word
-    })
-}
-
-fn unreadable(error: &serde_json::Error) -> ProviderError {
-    let (line, column) = (error.line(), error.column());
-    let message = format!(
-        "Failed to parse response as JSON: {:?} at line {line} column {column}",
-        error.classify()
-    );
-    ProviderError::transient(ErrorCode::Provider, message)
+    ProviderError {
+        retryable: is_transient,
+        retry_after: if is_transient { words.delay() } else { None },
+        full_text: words.full_text(),
+        ..ProviderError::new(code, words.text()).with_status(provider_status)
+    }
 }
 
 /// Reads OpenAI's header about another attempt.

@@ -3,7 +3,7 @@
 use crate::service::provider::finish::Finish;
 
 /// The kind of a reason of a provider.
-pub(super) fn of(reason: &str) -> Finish {
+pub(super) fn parse(reason: &str) -> Finish {
     match reason.to_ascii_lowercase().as_str() {
         "stop" | "end_turn" | "stop_sequence" | "stop_token" | "completed" | "complete" | "eos"
         | "eos_token" | "end" => Finish::Stop,
@@ -60,7 +60,7 @@ mod tests {
             ("insufficient_system_resource", Written::Text, "error"),
             ("invented_tomorrow", Written::Text, "unknown"),
         ] {
-            assert_eq!(of(reason).word(written), word, "{reason}");
+            assert_eq!(parse(reason).word(written), word, "{reason}");
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A request is converted (`history/`, `tools.rs`, `thinking.rs`) and sent by the crate (`attempt.rs`) through a relay
 //! that mends the answer (`relay/`). Its events become the parts of an answer (`answer.rs`). `target.rs` has the
-//! interface of each provider, `models.rs` the table of models. What the crate leaves out is read beside it
+//! interface of each provider, `models.rs` the table of models. Fields that the crate drops are read in parallel
 //! (`frames/`). After a refusal that names a parameter, one corrected request follows (`correction.rs`), and after one
 //! that names tools, a request without them (`provider/refused_tools/`). The backend keeps nothing between two
 //! requests: what a model needs to continue travels as `provider_data` (`history/replay.rs`).
@@ -29,7 +29,7 @@ use self::target::Selection;
 use super::call::Call;
 use super::google::Google;
 use super::provider::timeouts::Timeouts;
-use super::provider::{Access, ErrorCode, ProviderError, ProviderStatus, options, retry};
+use super::provider::{Access, ProviderError, ProviderStatus, options, retry};
 use crate::proto::LlmConfig;
 use tarsy_core::vocabulary::provider::GOOGLE;
 
@@ -44,11 +44,10 @@ pub struct Genai {
 
 impl Genai {
     pub fn new(access: Access, timeouts: Timeouts) -> Self {
-        let google = Google::new(access.clone(), timeouts);
         Self {
+            google: Google::new(access.clone(), timeouts),
             access,
             timeouts,
-            google,
         }
     }
 
@@ -57,10 +56,7 @@ impl Genai {
         if config.is_some_and(|config| config.provider == GOOGLE.name) {
             return self.google.generate(call).await;
         }
-        match self.attempt(call).await {
-            Ok(mut attempt) => retry::run(call, &mut attempt).await,
-            Err(error) => call.writer.fail(error).await,
-        }
+        retry::run(call, self.attempt(call).await).await;
     }
 
     /// Whether a request with this configuration could be sent.
@@ -68,7 +64,7 @@ impl Genai {
         if config.provider == GOOGLE.name {
             return self.google.check(config).await;
         }
-        let selection = match Selection::of(config) {
+        let selection = match Selection::parse(config) {
             Ok(selection) => selection,
             Err(error) => return ProviderStatus::without_call(Some(error)),
         };
@@ -81,32 +77,17 @@ impl Genai {
     }
 
     async fn attempt<'a>(&self, call: &Call<'a>) -> Result<GenaiAttempt<'a>, ProviderError> {
-        let config = call.request.llm_config.as_ref();
-        let config = config.ok_or_else(|| {
-            ProviderError::new(ErrorCode::InvalidRequest, "llm_config is missing")
-        })?;
-        let selection = Selection::of(config)?;
+        let config = call.config()?;
+        let selection = Selection::parse(config)?;
         let endpoint = self.access.endpoint(selection.provider, config).await?;
         let target = selection.target(&endpoint)?;
         let prepared = Prepared::new(call.request, selection)?;
-        if !prepared.tools.left_out.is_empty() {
-            let request_id = &call.request.request_id;
-            tracing::warn!(
-                request_id,
-                tools = prepared.tools.left_out,
-                "tools left out of a model call"
-            );
-        }
-        let (key, timeouts) = (
-            endpoint.key,
-            options::timeouts(call.request, self.timeouts)?,
-        );
+        call.log_left_out(&prepared.tools.left_out);
         Ok(GenaiAttempt {
             target,
-            key,
-            timeouts,
+            key: endpoint.key,
+            timeouts: options::timeouts(call.request, self.timeouts)?,
             prepared,
-            has_rebuilt: false,
         })
     }
 }

@@ -77,7 +77,7 @@ const FAMILIES: [Family; 39] = [
     family("mistral", 16_384, Unspecified),
     family("llama", 4_096, Unspecified),
 ];
-/// A limit that also small servers accept beside a prompt.
+/// A limit that small servers accept together with a prompt, too.
 const UNKNOWN: Family = family("", 8_192, Unspecified);
 
 /// The family of a model. Gateways write its maker before the name: `anthropic/claude…`, `us.anthropic.claude…`.

@@ -6,12 +6,13 @@ use ::genai::chat::{ChatFrameSink, ChatOptions, ChatRequest, ReasoningEffort};
 use serde_json::{Value, json};
 
 use super::correction::{Corrected, Correction, LimitField};
-use super::history::{self, History, Signatures};
+use super::history::{self, History};
 use super::models::{Family, Thinking, family_of};
 use super::target::{Api, Selection};
 use super::thinking::{self, Limits};
 use super::tools::{self, Tools};
 use crate::proto::{GenerateRequest, ThinkingConfig};
+use crate::service::provider::retry::Signatures;
 use crate::service::provider::{ProviderError, options};
 
 /// A request to a provider.
@@ -37,7 +38,7 @@ impl<'a> Prepared<'a> {
         Ok(Self {
             request,
             selection,
-            history: history::of_request(request, selection, Signatures::Replayed)?,
+            history: history::convert_request(request, selection, Signatures::Replayed)?,
             tools: tools::convert(request, selection)?,
             family: family_of(selection.model),
             thinking: options::thinking(request)?,
@@ -51,11 +52,11 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// As [`Prepared::new`].
     pub(super) fn rebuild_history(&mut self) -> Result<(), ProviderError> {
-        self.history = history::of_request(self.request, self.selection, Signatures::Rebuilt)?;
+        self.history = history::convert_request(self.request, self.selection, Signatures::Rebuilt)?;
         Ok(())
     }
 
-    /// Changes the request as the provider's refusal says. Returns what has changed; `None` if the refusal stands.
+    /// Changes the request as the provider's refusal says. Returns the change; `None` if the same request would follow.
     pub(super) fn correct(&mut self, refused: &ProviderError) -> Option<Corrected> {
         if self.selection.api == Api::Chat && self.correction.learn(refused, self.limit_field()) {
             return Some(Corrected::Parameter);
@@ -74,11 +75,10 @@ impl<'a> Prepared<'a> {
 
     /// The conversation and the tools.
     pub(super) fn chat_request(&self) -> ChatRequest {
-        let request = ChatRequest::new(self.history.messages.clone());
-        if self.tools.list.is_empty() {
-            request
-        } else {
-            request.with_tools(self.tools.list.clone())
+        let tools = &self.tools.list;
+        ChatRequest {
+            tools: (!tools.is_empty()).then(|| tools.clone()),
+            ..ChatRequest::new(self.history.messages.clone())
         }
     }
 
@@ -97,20 +97,21 @@ impl<'a> Prepared<'a> {
             body.insert("input".to_owned(), Value::Array(self.history.items.clone()));
         }
         if api == Api::Chat {
-            body.insert(
-                self.limit_field().as_str().to_owned(),
-                json!(self.max_output()),
-            );
+            let field = self.limit_field().as_str();
+            body.insert(field.to_owned(), json!(self.max_output()));
         }
         let has_body = matches!(api, Api::Messages | Api::Responses | Api::Chat);
+        // A model that thinks refuses another temperature than its own.
+        let has_temperature = !is_thinking && !self.correction.is_without("temperature");
         let is_reasoning = thinking::is_reasoning(api, self.family.thinking, &self.thinking);
         ChatOptions {
             // The crate selects the field of chat completions by the name of the model.
             max_tokens: (api != Api::Chat).then(|| self.max_output()),
-            // A model that thinks refuses another temperature than its own.
-            temperature: self
-                .temperature
-                .filter(|_number| !is_thinking && !self.correction.is_without("temperature")),
+            temperature: if has_temperature {
+                self.temperature
+            } else {
+                None
+            },
             tool_choice: self.tools.choice.clone(),
             reasoning_effort: self.effort(),
             extra_body: has_body.then_some(Value::Object(body)),
@@ -124,25 +125,21 @@ impl<'a> Prepared<'a> {
     }
 
     fn max_output(&self) -> u32 {
-        let wanted = self.request.max_output_tokens;
-        if wanted > 0 {
-            wanted
-        } else {
-            self.family.max_output
+        match self.request.max_output_tokens {
+            0 => self.family.max_output,
+            wanted => wanted,
         }
     }
 
     fn limits(&self) -> Limits {
         let needs_signatures = matches!(self.family.thinking, Thinking::Budget(_));
-        let is_impossible =
-            self.tools.is_forced() || (needs_signatures && self.history.is_unsigned);
         Limits {
             max_output: self.max_output(),
-            is_impossible,
+            is_impossible: self.tools.is_forced() || (needs_signatures && self.history.is_unsigned),
         }
     }
 
-    /// An effort for which the crate adds no field of its own. Without one it reads the name of the model.
+    /// An effort for which the crate adds no field. Without an effort, the crate would read the name of the model.
     fn effort(&self) -> Option<ReasoningEffort> {
         match self.selection.api {
             Api::Messages => Some(ReasoningEffort::Zero),
@@ -155,11 +152,10 @@ impl<'a> Prepared<'a> {
 
     /// OpenAI sends requests with the same key to the same cache.
     fn cache_key(&self) -> Option<String> {
-        let is_openai = matches!(self.selection.provider(), "openai" | "azure");
+        if !matches!(self.selection.provider(), "openai" | "azure") {
+            return None;
+        }
         let ids = [&self.request.execution_id, &self.request.session_id];
-        ids.into_iter()
-            .find(|id| !id.is_empty())
-            .filter(|_id| is_openai)
-            .cloned()
+        ids.into_iter().find(|id| !id.is_empty()).cloned()
     }
 }

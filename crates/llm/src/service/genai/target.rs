@@ -8,7 +8,7 @@ use ::genai::{Headers, ModelIden, ServiceTarget};
 use url::Url;
 
 use crate::proto::LlmConfig;
-use crate::service::provider::{self, ErrorCode, ProviderError, known};
+use crate::service::provider::{self, ProviderError, known};
 use tarsy_core::plan::option;
 use tarsy_core::vocabulary::provider::{self as provider_table, OPENAI_COMPATIBLE, VERTEX_AI};
 use tarsy_core::vocabulary::{Protocol, Provider};
@@ -20,7 +20,7 @@ const RESPONSES_MODELS: [&str; 9] = [
     "gpt-3", "gpt-4", "gpt-5", "gpt-6", "o1", "o3", "o4", "chatgpt-", "codex-",
 ];
 
-/// An interface of providers.
+/// The interface by which a provider is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Api {
     /// The Responses API of OpenAI.
@@ -46,7 +46,7 @@ pub(super) struct Selection<'a> {
 impl<'a> Selection<'a> {
     /// # Errors
     /// `invalid_request` when the request names no model, or a provider or an interface that does not exist.
-    pub(super) fn of(config: &'a LlmConfig) -> Result<Self, ProviderError> {
+    pub(super) fn parse(config: &'a LlmConfig) -> Result<Self, ProviderError> {
         let provider = named(&config.provider)?;
         let model = config.model.as_str();
         let is_plain = !model.is_empty() && model.bytes().all(|byte| byte.is_ascii_graphic());
@@ -54,7 +54,9 @@ impl<'a> Selection<'a> {
             || model.contains(['?', '#', '%', '"', '\\'])
             || model.split('/').any(|part| part == "..")
         {
-            return Err(invalid(format!("'{model}' is no name of a model")));
+            return Err(ProviderError::invalid_request(format!(
+                "'{model}' is no name of a model"
+            )));
         }
         let api = match config.options.get(option::API).map(String::as_str) {
             None => usual_api(provider, model),
@@ -62,7 +64,7 @@ impl<'a> Selection<'a> {
             Some("chat") if provider.protocol.has_chat() => Api::Chat,
             Some("ollama") if provider.name == "ollama" => Api::Ollama,
             Some(word) => {
-                return Err(invalid(format!(
+                return Err(ProviderError::invalid_request(format!(
                     "the provider '{}' has no interface '{word}'",
                     provider.name
                 )));
@@ -92,16 +94,22 @@ impl<'a> Selection<'a> {
 
     /// The adapter with the name of the provider, or that of OpenAI.
     fn chat_adapter(self) -> AdapterKind {
-        Some(self.provider)
-            .filter(|provider| provider.protocol == Protocol::ChatOnly)
-            .and_then(|provider| AdapterKind::from_lower_str(provider.name))
-            .unwrap_or(AdapterKind::OpenAI)
+        let own = match self.provider.protocol {
+            Protocol::ChatOnly => AdapterKind::from_lower_str(self.provider.name),
+            Protocol::OpenAi
+            | Protocol::Messages
+            | Protocol::Converse
+            | Protocol::Chat
+            | Protocol::Gemini
+            | Protocol::Recording => None,
+        };
+        own.unwrap_or(AdapterKind::OpenAI)
     }
 
     /// The target of the request.
     ///
     /// # Errors
-    /// When a key is missing or has characters that a header cannot carry, or the provider has no address of its own.
+    /// When a key is missing or has characters that a header cannot carry, or the provider has no default address.
     pub(super) fn target(
         self,
         endpoint: &provider::Endpoint,
@@ -124,7 +132,7 @@ impl<'a> Selection<'a> {
     /// The address below which the paths of the interface are, with `/` at its end.
     fn base(self, url: &Url) -> Result<Url, ProviderError> {
         if url.host_str().is_some_and(|host| host.contains('*')) {
-            return Err(invalid(format!(
+            return Err(ProviderError::invalid_request(format!(
                 "the provider '{}' needs a base URL",
                 self.provider()
             )));
@@ -133,17 +141,12 @@ impl<'a> Selection<'a> {
         let path = url.path().trim_end_matches('/');
         // The clients of Anthropic add the version to every address.
         let adds_version = self.api == Api::Messages && !path.ends_with("/v1");
-        let usual = if self.api == Api::Ollama {
-            ""
-        } else {
+        let usual = if (path.is_empty() || adds_version) && self.api != Api::Ollama {
             self.provider.path
-        };
-        let path = if path.is_empty() || adds_version {
-            format!("{path}{usual}/")
         } else {
-            format!("{path}/")
+            ""
         };
-        base.set_path(&path);
+        base.set_path(&format!("{path}{usual}/"));
         Ok(base)
     }
 
@@ -159,12 +162,12 @@ impl<'a> Selection<'a> {
                     "Environment variable '{}' is not set",
                     self.provider.keys.join("' or '")
                 );
-                return Err(ProviderError::new(ErrorCode::Credentials, message));
+                return Err(ProviderError::credentials(message));
             }
         };
         let url = base
             .join(path)
-            .map_err(|_error| invalid("The base URL is no address".to_owned()))?;
+            .map_err(|_error| ProviderError::invalid_request("The base URL is no address"))?;
         Ok(AuthData::RequestOverride {
             url: url.into(),
             headers: Headers::default(),
@@ -187,7 +190,7 @@ fn named(word: &str) -> Result<&'static Provider, ProviderError> {
                 .filter(|provider| **provider != VERTEX_AI)
                 .map(|provider| provider.name)
                 .collect();
-            invalid(format!(
+            ProviderError::invalid_request(format!(
                 "'{name}' is no provider of this backend; it has {}",
                 names.join(", ")
             ))
@@ -217,20 +220,18 @@ fn by_model(model: &str) -> Api {
     }
 }
 
-fn invalid(message: String) -> ProviderError {
-    ProviderError::new(ErrorCode::InvalidRequest, message)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
+    use crate::service::provider::ErrorCode;
 
     fn config(provider: &str, model: &str, api: &str) -> LlmConfig {
-        let option = (option::API.to_owned(), api.to_owned());
-        let options = Some(option)
-            .filter(|_option| !api.is_empty())
-            .into_iter()
-            .collect();
+        let mut options = HashMap::new();
+        if !api.is_empty() {
+            options.insert(option::API.to_owned(), api.to_owned());
+        }
         LlmConfig {
             provider: provider.into(),
             model: model.into(),
@@ -257,7 +258,7 @@ mod tests {
             ("ollama", "qwen3:8b", "ollama", Api::Ollama),
         ] {
             assert_eq!(
-                Selection::of(&config(provider, model, api)).unwrap().api,
+                Selection::parse(&config(provider, model, api)).unwrap().api,
                 expected,
                 "{provider} {model}"
             );
@@ -269,7 +270,7 @@ mod tests {
             ("openai", "a b", ""),
             ("anthropic", "x", "chat"),
         ] {
-            let error = Selection::of(&config(provider, model, api)).unwrap_err();
+            let error = Selection::parse(&config(provider, model, api)).unwrap_err();
             assert_eq!(
                 error.code,
                 ErrorCode::InvalidRequest,
@@ -282,7 +283,7 @@ mod tests {
     fn a_base_url_without_a_path_gets_the_usual_one() {
         let base = |provider: &str, api: &str, url: &str| {
             let config = config(provider, "gpt-5.1", api);
-            Selection::of(&config)
+            Selection::parse(&config)
                 .unwrap()
                 .base(&Url::parse(url).unwrap())
                 .map(String::from)
@@ -369,7 +370,7 @@ mod tests {
         let target = |provider: &str| {
             let config = config(provider, "m", "");
             let url = Url::parse("http://host:1").unwrap();
-            Selection::of(&config)
+            Selection::parse(&config)
                 .unwrap()
                 .target(&provider::Endpoint { url, key: None })
         };

@@ -37,12 +37,7 @@ pub(super) fn fields(
         Api::Chat if is_wanted(wanted) => json!({ "reasoning_effort": effort(wanted) }),
         Api::Chat | Api::Ollama => Value::Null,
     };
-    match fields {
-        Value::Object(fields) => fields,
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Map::new()
-        }
-    }
+    serde_json::from_value(fields).unwrap_or_default()
 }
 
 /// Whether the model returns thoughts that have to go back.
@@ -66,6 +61,7 @@ fn messages(thinking: Thinking, wanted: &ThinkingConfig, limits: Limits) -> Valu
             } else {
                 "summarized"
             };
+            // Anthropic has no effort `minimal`.
             json!({
                 "thinking": { "type": "adaptive", "display": display },
                 "output_config": { "effort": effort(wanted).replace("minimal", "low") },
@@ -136,10 +132,6 @@ mod tests {
 
     #[test]
     fn each_family_gets_its_own_words() {
-        let limits = |max_output| Limits {
-            max_output,
-            is_impossible: false,
-        };
         let adaptive = |effort: &str| {
             format!(
                 r#"{{"thinking":{{"type":"adaptive","display":"summarized"}},"output_config":{{"effort":"{effort}"}}}}"#
@@ -231,7 +223,15 @@ mod tests {
                 r#"{"reasoning_effort":"low"}"#.to_owned(),
             ),
         ] {
-            let sent = sent(api, model, (level, budget), limits(max_output));
+            let sent = sent(
+                api,
+                model,
+                (level, budget),
+                Limits {
+                    max_output,
+                    is_impossible: false,
+                },
+            );
             assert_eq!(sent, expected, "{model} {level} {budget:?} {max_output}");
         }
         let impossible = Limits {

@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 
 use super::target::{Api, Selection};
 use crate::proto::{GenerateRequest, ToolDefinition};
-use crate::service::provider::refused_tools::{Layout, LeftOut, Sent};
+use crate::service::provider::refused_tools::{Layout, LeftOut, Sent, without};
 use crate::service::provider::schemas::{self, Dialect, Renamed, Rewritten};
-use crate::service::provider::{ErrorCode, ProviderError, names};
+use crate::service::provider::{ProviderError, names};
 
 /// The tools as the crate gets them.
 #[derive(Debug, Default)]
 pub(super) struct Tools {
     pub(super) list: Vec<Tool>,
     pub(super) choice: Option<ToolChoice>,
-    /// For the client: the native tools, which this backend does not have; empty if there are none.
+    /// The native tools, which this backend does not have, for the client; empty if there are none.
     pub(super) left_out: String,
     /// The properties that have another name at the provider, by the tool's name there.
     pub(super) renamed: HashMap<String, Renamed>,
@@ -36,11 +36,7 @@ impl Tools {
             },
         );
         let Some(found) = found else { return false };
-        let list = std::mem::take(&mut self.list).into_iter().enumerate();
-        self.list = list
-            .filter(|(place, _)| !found.contains(place))
-            .map(|(_, tool)| tool)
-            .collect();
+        without(&mut self.list, &found);
         true
     }
 
@@ -61,22 +57,18 @@ pub(super) fn convert(
     request: &GenerateRequest,
     selection: Selection<'_>,
 ) -> Result<Tools, ProviderError> {
-    let native = request
-        .llm_config
-        .iter()
+    let config = request.llm_config.as_ref();
+    let mut native: Vec<&str> = config
+        .into_iter()
         .flat_map(|config| &config.native_tools)
-        .filter(|(_, is_on)| **is_on);
-    let mut native: Vec<&str> = native.map(|(name, _)| name.as_str()).collect();
+        .filter(|(_, is_on)| **is_on)
+        .map(|(name, _)| name.as_str())
+        .collect();
     native.sort_unstable();
-    let left_out = if native.is_empty() {
-        String::new()
-    } else {
-        format!("{}: not in this backend", native.join(", "))
-    };
-    let mut tools = Tools {
-        left_out,
-        ..Tools::default()
-    };
+    let mut tools = Tools::default();
+    if !native.is_empty() {
+        tools.left_out = format!("{}: not in this backend", native.join(", "));
+    }
     for definition in &request.tools {
         tools.add(definition, selection)?;
     }
@@ -92,17 +84,14 @@ impl Tools {
         definition: &ToolDefinition,
         selection: Selection<'_>,
     ) -> Result<(), ProviderError> {
-        let (
-            name,
-            Rewritten {
-                schema,
-                notes,
-                renamed,
-            },
-        ) = declaration(definition, selection)?;
-        let description = schemas::described(&definition.description, &notes);
+        let name = names::to_wire(&definition.name)?;
+        let Rewritten {
+            schema,
+            notes,
+            renamed,
+        } = accepted_schema(definition, selection)?;
         let mut tool = Tool::new(name.clone())
-            .with_description(description)
+            .with_description(schemas::described(&definition.description, &notes))
             .with_schema(Value::Object(schema));
         // Without the word, the Responses API makes optional arguments required where it can.
         tool.strict = (selection.api == Api::Responses).then_some(false);
@@ -114,38 +103,27 @@ impl Tools {
     }
 }
 
-/// The name of a tool and its schema, as the provider accepts them.
-fn declaration(
+/// The schema of a tool's arguments as the provider accepts it.
+fn accepted_schema(
     definition: &ToolDefinition,
     selection: Selection<'_>,
-) -> Result<(String, Rewritten), ProviderError> {
-    let name = names::to_wire(&definition.name)?;
-    let text = definition.parameters_schema.trim();
-    let schema = if text.is_empty() {
-        Ok(json!({}))
-    } else {
-        serde_json::from_str(text)
+) -> Result<Rewritten, ProviderError> {
+    let text = match definition.parameters_schema.trim() {
+        "" => "{}",
+        text => text,
     };
-    let no_schema = || {
-        invalid(format!(
+    let schema = serde_json::from_str(text).map_err(|_error| {
+        ProviderError::invalid_request(format!(
             "the parameters of the tool '{}' are no JSON schema",
             definition.name
         ))
-    };
-    let Ok(Value::Object(schema)) = schema else {
-        return Err(no_schema());
-    };
+    })?;
     let mut rewritten = schemas::rewritten(schema, Dialect::of(selection.provider()));
     // Anthropic and OpenAI refuse a schema without a type.
-    rewritten
-        .schema
-        .entry("type")
-        .or_insert_with(|| json!("object"));
-    rewritten
-        .schema
-        .entry("properties")
-        .or_insert_with(|| json!({}));
-    Ok((name, rewritten))
+    let schema = &mut rewritten.schema;
+    schema.entry("type").or_insert_with(|| json!("object"));
+    schema.entry("properties").or_insert_with(|| json!({}));
+    Ok(rewritten)
 }
 
 fn choice(wanted: &str, tools: &[ToolDefinition]) -> Result<Option<ToolChoice>, ProviderError> {
@@ -157,20 +135,17 @@ fn choice(wanted: &str, tools: &[ToolDefinition]) -> Result<Option<ToolChoice>, 
         name if tools.iter().any(|tool| tool.name == name) => {
             Ok(Some(ToolChoice::tool(names::to_wire(name)?)))
         }
-        name => Err(invalid(format!(
+        name => Err(ProviderError::invalid_request(format!(
             "tool_choice names '{name}', which is no tool of the request"
         ))),
     }
-}
-
-fn invalid(message: String) -> ProviderError {
-    ProviderError::new(ErrorCode::InvalidRequest, message)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::proto::LlmConfig;
+    use crate::service::provider::ErrorCode;
 
     fn request(schema: &str, choice: &str) -> GenerateRequest {
         let tool = ToolDefinition {
@@ -204,7 +179,7 @@ mod tests {
         let request = request(schema, choice);
         convert(
             &request,
-            Selection::of(request.llm_config.as_ref().unwrap()).unwrap(),
+            Selection::parse(request.llm_config.as_ref().unwrap()).unwrap(),
         )
     }
 

@@ -6,28 +6,31 @@
 
 use std::collections::HashMap;
 
+use serde_json::value::RawValue;
+
 use super::finish::{self, CONTINUATION};
 use super::models::Model;
 use super::replay::Recorder;
 use super::tools::Tools;
 use super::wire::{
-    Candidate, Chunk, CodeExecutionResult, ExecutableCode, FunctionCall, GroundingMetadata, Part,
-    PromptFeedback, Raw, UrlContextMetadata, UsageMetadata,
+    Chunk, CodeExecutionResult, ExecutableCode, GroundingMetadata, Part, PromptFeedback, Raw,
+    UrlContextMetadata, UsageMetadata,
 };
 use super::{fault, grounding};
 use crate::proto::generate_response::Content;
 use crate::proto::{
     ACCEPT_OTHER_SOURCES, ACCEPT_URL_RETRIEVALS, CodeExecutionDelta, FinishInfo, TextDelta,
-    ThinkingDelta, ToolCallDelta, UsageInfo,
+    ThinkingDelta, UsageInfo,
 };
 use crate::service::provider::finish::Written;
 use crate::service::provider::key::ApiKey;
+use crate::service::provider::names::tool_call;
 use crate::service::provider::repair::Repair;
 use crate::service::provider::schemas::Renamed;
-use crate::service::provider::{ErrorCode, ProviderError, names};
+use crate::service::provider::{ErrorCode, ProviderError};
 use crate::service::writer::ResponseWriter;
 
-/// An answer that has begun.
+/// The parts of an answer that have arrived, and the writer that gets them.
 #[derive(Debug)]
 pub(super) struct Answer<'a> {
     writer: &'a ResponseWriter,
@@ -90,11 +93,14 @@ impl<'a> Answer<'a> {
     /// The token with which the same answer continues, and which is taken from it. An answer without a reason to stop
     /// was interrupted; it continues from the last token that arrived.
     pub(super) fn take_continuation(&mut self) -> Option<String> {
-        let goes_on = self
+        if self
             .finish_reason
             .as_deref()
-            .is_none_or(|reason| reason == CONTINUATION);
-        let token = self.continuation_token.take_if(|_token| goes_on)?;
+            .is_some_and(|reason| reason != CONTINUATION)
+        {
+            return None;
+        }
+        let token = self.continuation_token.take()?;
         self.finish_reason = None;
         self.earlier_usage = self.total_usage();
         self.usage = None;
@@ -136,16 +142,8 @@ impl<'a> Answer<'a> {
         let Some(candidate) = chunk.candidates.unwrap_or_default().into_iter().next() else {
             return Ok(());
         };
-        let Candidate {
-            content,
-            finish_reason,
-            finish_message,
-            ..
-        } = candidate;
-        for part in content
-            .and_then(|content| content.parts)
-            .unwrap_or_default()
-        {
+        let parts = candidate.content.and_then(|content| content.parts);
+        for part in parts.unwrap_or_default() {
             self.add_part(part).await?;
         }
         self.grounding = candidate
@@ -155,8 +153,9 @@ impl<'a> Answer<'a> {
         self.continuation_token = candidate
             .continuation_token
             .or_else(|| self.continuation_token.take());
-        replace(&mut self.finish_message, finish_message);
-        let finish_reason = finish_reason
+        replace(&mut self.finish_message, candidate.finish_message);
+        let finish_reason = candidate
+            .finish_reason
             .filter(|reason| !reason.is_empty() && reason != "FINISH_REASON_UNSPECIFIED");
         self.finish_reason = finish_reason.or_else(|| self.finish_reason.take());
         Ok(())
@@ -164,7 +163,7 @@ impl<'a> Answer<'a> {
 
     async fn add_part(&mut self, raw: Raw) -> Result<(), ProviderError> {
         let part: Part =
-            serde_json::from_str(raw.get()).map_err(|error| fault::unreadable(&error))?;
+            serde_json::from_str(raw.get()).map_err(|error| ProviderError::unreadable(&error))?;
         self.recorder.add(raw);
         let signature = part
             .thought_signature
@@ -173,53 +172,42 @@ impl<'a> Answer<'a> {
         self.is_signed |= signature.is_some_and(|signature| !signature.is_empty());
         if let Some(call) = part.function_call {
             if call.name.trim().is_empty() || call.will_continue == Some(true) {
-                let message = "The model wrote a tool call without a name, or in pieces";
                 return Err(ProviderError::transient(
                     ErrorCode::MalformedToolCall,
-                    message,
+                    "The model wrote a tool call without a name, or in pieces",
                 ));
             }
-            self.written = Written::Calls;
-            let names = self.renamed.get(&call.name);
-            let mut call = tool_call(call);
-            if let Some(names) = names {
-                call.arguments = names.restored(&call.arguments);
-            }
-            self.writer.content(Content::ToolCall(call)).await;
+            let id = call.id.unwrap_or_default();
+            let arguments = call.args.as_deref().map_or("{}", RawValue::get);
+            let call = tool_call(id, &call.name, compact(arguments), self.renamed);
+            self.write(Written::Calls, Content::ToolCall(call)).await;
         }
         if let Some(code) = part.executable_code {
-            self.raise(Written::Text);
-            self.writer
-                .content(Content::CodeExecution(code_part(code)))
-                .await;
+            let code = Content::CodeExecution(code_part(code));
+            self.write(Written::Text, code).await;
         }
         if let Some(result) = part.code_execution_result {
-            self.raise(Written::Text);
-            self.writer
-                .content(Content::CodeExecution(code_result(result)))
-                .await;
+            let result = Content::CodeExecution(code_result(result));
+            self.write(Written::Text, result).await;
         }
         match part.text.filter(|text| !text.is_empty()) {
             Some(content) if part.thought.unwrap_or(false) => {
-                self.raise(Written::Thoughts);
-                self.writer
-                    .content(Content::Thinking(ThinkingDelta { content }))
-                    .await;
+                let thoughts = Content::Thinking(ThinkingDelta { content });
+                self.write(Written::Thoughts, thoughts).await;
             }
             Some(content) => {
-                self.raise(Written::Text);
-                self.writer
-                    .content(Content::Text(TextDelta { content }))
-                    .await;
+                let text = Content::Text(TextDelta { content });
+                self.write(Written::Text, text).await;
             }
             None => {}
         }
         Ok(())
     }
 
-    /// Calls count more than text, and text counts more than thoughts.
-    fn raise(&mut self, written: Written) {
+    /// Writes a part. Calls count more than text, and text counts more than thoughts.
+    async fn write(&mut self, written: Written, part: Content) {
         self.written = self.written.max(written);
+        self.writer.content(part).await;
     }
 
     /// Writes what is known at the end, except for the final message. `tools` has those that were not offered.
@@ -228,13 +216,8 @@ impl<'a> Answer<'a> {
     /// When the answer has no content, or no reason to stop.
     pub(super) async fn end(self, model: Model<'_>, tools: &Tools) -> Result<(), ProviderError> {
         let usage = self.total_usage();
-        let Some(reason) = self.finish_reason else {
-            return Err(ProviderError::transient(
-                ErrorCode::Unavailable,
-                "the stream of the provider ended without a finish reason",
-            ));
-        };
-        let finish = finish::of(&reason);
+        let reason = self.finish_reason.ok_or_else(ProviderError::unfinished)?;
+        let finish = finish::parse(&reason);
         if let Some(error) = finish.error(&reason, self.written) {
             return Err(error);
         }
@@ -243,22 +226,20 @@ impl<'a> Answer<'a> {
         if !self.writer.accepts(ACCEPT_OTHER_SOURCES) {
             grounding.other_sources.clear();
         }
-        let accepts_failed_pages = self.writer.accepts(ACCEPT_URL_RETRIEVALS);
-        let has_failed_pages = accepts_failed_pages && !grounding.url_retrievals.is_empty();
+        // Older clients do not support a grounding that has nothing else.
+        let has_failed_pages =
+            self.writer.accepts(ACCEPT_URL_RETRIEVALS) && !grounding.url_retrievals.is_empty();
         if grounding::has_sources(&grounding)
             || has_failed_pages
             || !grounding.other_sources.is_empty()
         {
             self.writer.content(Content::Grounding(grounding)).await;
         }
-        let left_out = &tools.left_out;
-        let message = match (self.finish_message.is_empty(), left_out.is_empty()) {
-            (_, true) => self.key.redact(&self.finish_message),
-            (true, false) => format!("left out: {left_out}"),
-            (false, false) => format!(
-                "{} (left out: {left_out})",
-                self.key.redact(&self.finish_message)
-            ),
+        let finish_message = self.key.redact(&self.finish_message);
+        let message = match (finish_message.as_str(), tools.left_out.as_str()) {
+            (_, "") => finish_message,
+            ("", left_out) => format!("left out: {left_out}"),
+            (_, left_out) => format!("{finish_message} (left out: {left_out})"),
         };
         let info = FinishInfo {
             reason: finish.word(self.written).to_owned(),
@@ -298,22 +279,12 @@ fn blocked(feedback: PromptFeedback, key: &ApiKey) -> Option<ProviderError> {
     Some(ProviderError::new(ErrorCode::Blocked, message).with_status(reason))
 }
 
-fn tool_call(call: FunctionCall) -> ToolCallDelta {
-    let call_id = call.id.filter(|id| !id.is_empty());
-    ToolCallDelta {
-        call_id: call_id.unwrap_or_else(|| format!("call_{}", uuid::Uuid::new_v4().simple())),
-        name: names::from_wire(&call.name),
-        arguments: call
-            .args
-            .map_or_else(|| "{}".to_owned(), |args| compact(args.get())),
-    }
-}
-
 /// Valid JSON without the blanks between its tokens, and with plain characters where texts have them as `\u003c`: the
 /// same text is always spelled in the same way. Keys keep their order and numbers their spelling.
 fn compact(json: &str) -> String {
     let mut compact = String::with_capacity(json.len());
-    let (mut is_text, mut is_escaped) = (false, false);
+    let mut is_text = false;
+    let mut is_escaped = false;
     let mut rest = json;
     while let Some(character) = rest.chars().next() {
         if is_text

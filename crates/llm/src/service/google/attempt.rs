@@ -12,12 +12,12 @@ use super::answer::Answer;
 
 use super::fault;
 use super::request::Prepared;
-use super::vertex::Ticket;
+use super::vertex::TokenProvider;
 use crate::service::call::{Call, Deadline};
 use crate::service::provider::events::Events;
 use crate::service::provider::key::ApiKey;
 use crate::service::provider::retry::{Attempt, without_key};
-use crate::service::provider::timeouts::{Silence, Timeouts, within};
+use crate::service::provider::timeouts::{Timeout, Timeouts, within};
 use crate::service::provider::{ErrorCode, ProviderError, http};
 
 const KEY_HEADER: &str = "x-goog-api-key";
@@ -34,7 +34,7 @@ pub(super) enum Identity {
     /// A key of the Developer API.
     Key(ApiKey),
     /// An account of Google Cloud.
-    Account(Ticket),
+    Account(TokenProvider),
 }
 
 /// A request to Gemini.
@@ -45,8 +45,6 @@ pub(super) struct GeminiAttempt<'a> {
     pub(super) identity: Identity,
     pub(super) timeouts: Timeouts,
     pub(super) prepared: Prepared<'a>,
-    /// Whether the history was built anew because its signatures were refused. This happens once.
-    pub(super) has_rebuilt: bool,
 }
 
 impl Attempt for GeminiAttempt<'_> {
@@ -63,11 +61,8 @@ impl Attempt for GeminiAttempt<'_> {
     }
 
     fn rebuild_history(&mut self) -> Option<Result<(), ProviderError>> {
-        if self.has_rebuilt || !self.prepared.history.has_answers {
-            return None;
-        }
-        self.has_rebuilt = true;
-        Some(self.prepared.rebuild_history())
+        let can_rebuild = self.prepared.history.can_rebuild;
+        can_rebuild.then(|| self.prepared.rebuild_history())
     }
 
     fn key(&self) -> Option<&ApiKey> {
@@ -81,14 +76,14 @@ impl Attempt for GeminiAttempt<'_> {
 impl GeminiAttempt<'_> {
     /// Writes the answer. If the token of an account is refused, it is renewed once. No error repeats a token.
     async fn identified(&self, call: &Call<'_>) -> Result<(), ProviderError> {
-        let ticket = match &self.identity {
+        let account = match &self.identity {
             Identity::Key(key) => return self.answer(call, key).await,
-            Identity::Account(ticket) => ticket,
+            Identity::Account(account) => account,
         };
-        let token = ticket.token(call.deadline).await?;
+        let token = account.token(call.deadline).await?;
         match self.answer(call, &token).await {
-            Err(error) if is_unauthenticated(&error) && ticket.drop_refused(&token).await => {
-                let renewed = ticket.token(call.deadline).await?;
+            Err(error) if is_unauthenticated(&error) && account.drop_refused(&token).await => {
+                let renewed = account.token(call.deadline).await?;
                 self.answer(call, &renewed)
                     .await
                     .map_err(|error| without_key(error, &renewed))
@@ -115,10 +110,8 @@ impl GeminiAttempt<'_> {
                 return answer.end(self.prepared.model, &self.prepared.tools).await;
             }
         }
-        Err(ProviderError::new(
-            ErrorCode::Provider,
-            format!("the answer goes on after {MAX_CONTINUATIONS} responses"),
-        ))
+        let message = format!("the answer goes on after {MAX_CONTINUATIONS} responses");
+        Err(ProviderError::new(ErrorCode::Provider, message))
     }
 
     /// Sends one request and adds the events of its response.
@@ -132,16 +125,13 @@ impl GeminiAttempt<'_> {
         let request = self
             .client
             .post(self.url.clone())
+            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .body(self.prepared.body(token)?);
-        let request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let request = self.signed(request, answer.key())?;
-        let sent = within(
-            deadline,
-            self.timeouts.next_part(began, None),
-            request.send(),
-        )
-        .await?;
-        let response = sent.map_err(http::unavailable)?;
+        let silence = self.timeouts.next_part(began, None);
+        let response = within(deadline, silence, request.send())
+            .await?
+            .map_err(http::unavailable)?;
         if response.status() != StatusCode::OK {
             return Err(self.refusal(deadline, response, answer.key()).await);
         }
@@ -154,21 +144,19 @@ impl GeminiAttempt<'_> {
         reader.read(response, answer).await
     }
 
-    /// The request with the headers that prove who asks.
+    /// The request with the headers of its key or account.
     fn signed(
         &self,
         request: RequestBuilder,
         key: &ApiKey,
     ) -> Result<RequestBuilder, ProviderError> {
-        let ticket = match &self.identity {
+        let account = match &self.identity {
             Identity::Key(key) => return Ok(request.header(KEY_HEADER, key.header()?)),
-            Identity::Account(ticket) => ticket,
+            Identity::Account(account) => account,
         };
-        let request = request.header(
-            AUTHORIZATION,
-            ApiKey::of(format!("Bearer {}", key.expose())).header()?,
-        );
-        Ok(match ticket.quota_project() {
+        let bearer = ApiKey::of(format!("Bearer {}", key.expose()));
+        let request = request.header(AUTHORIZATION, bearer.header()?);
+        Ok(match account.quota_project() {
             Some(project) => request.header(QUOTA_HEADER, project),
             None => request,
         })
@@ -185,7 +173,8 @@ impl GeminiAttempt<'_> {
         let delay = retry_after(response.headers());
         let mut body = Vec::new();
         while body.len() < MAX_ERROR_BYTES {
-            let silence = Silence::since(Instant::now(), self.timeouts.stall);
+            // The error counts as far as it has arrived.
+            let silence = Timeout::since(Instant::now(), self.timeouts.stall);
             let Ok(Ok(Some(piece))) = within(deadline, silence, response.chunk()).await else {
                 break;
             };
@@ -206,7 +195,7 @@ struct Reader {
     timeouts: Timeouts,
     /// The time of the request.
     began: Instant,
-    /// That of the last event.
+    /// The time of the last event.
     last: Option<Instant>,
 }
 
@@ -241,9 +230,9 @@ impl Reader {
     }
 
     /// The longest time that the provider may be silent now.
-    fn silence(&self, answer: &Answer<'_>) -> Silence {
+    fn silence(&self, answer: &Answer<'_>) -> Timeout {
         if answer.is_complete() {
-            Silence::since(self.last.unwrap_or(self.began), self.timeouts.end)
+            Timeout::since(self.last.unwrap_or(self.began), self.timeouts.end)
         } else {
             self.timeouts.next_part(self.began, self.last)
         }

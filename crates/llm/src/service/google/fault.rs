@@ -1,12 +1,12 @@
 //! Classifies the errors of Gemini: as the body of a response, and in the middle of a stream.
 //!
-//! The text of the provider is passed on, without the key and cut to a length. A body that is no error of this API, for
-//! example the page of a proxy, is not.
+//! The text of the provider is passed on, without the key and cut to a length. The body of another program, for example
+//! the page of a proxy, is not.
 
 use serde_json::Value;
 
 use super::wire::{ApiError, Chunk};
-use crate::service::provider::classify::{self, Words};
+use crate::service::provider::classify::{self, Verdict, Words};
 use crate::service::provider::key::ApiKey;
 use crate::service::provider::{ErrorCode, ProviderError};
 
@@ -28,24 +28,14 @@ pub(super) fn of_response(status: u16, body: &[u8], key: &ApiKey) -> ProviderErr
 /// Parses one chunk, or a list of chunks.
 ///
 /// # Errors
-/// When the text is no JSON of this kind. The message has none of its content.
+/// When the text is not JSON of this kind. The message has none of its content.
 pub(super) fn chunks(text: &str) -> Result<Vec<Chunk>, ProviderError> {
     let parsed = if text.trim_start().starts_with('[') {
         serde_json::from_str::<Vec<Chunk>>(text)
     } else {
         serde_json::from_str::<Chunk>(text).map(|chunk| vec![chunk])
     };
-    parsed.map_err(|error| unreadable(&error))
-}
-
-/// The error for JSON that cannot be read.
-pub(super) fn unreadable(error: &serde_json::Error) -> ProviderError {
-    let (line, column) = (error.line(), error.column());
-    let message = format!(
-        "Failed to parse response as JSON: {:?} at line {line} column {column}",
-        error.classify()
-    );
-    ProviderError::transient(ErrorCode::Provider, message)
+    parsed.map_err(|error| ProviderError::unreadable(&error))
 }
 
 /// The error that the API describes.
@@ -55,34 +45,37 @@ pub(super) fn of_error(error: ApiError, key: &ApiKey) -> ProviderError {
     let details = error.details.unwrap_or_default();
     let word = key.redact(error.status.as_deref().unwrap_or_default());
     let status = format!("{code} {word}").trim().to_owned();
-    let words = details
+    let reasons = details
         .iter()
         .filter_map(|detail| detail.get("reason")?.as_str());
-    let words = Words::new([word.as_str()].into_iter().chain(words), &text);
-    let said = u16::try_from(code).ok().filter(|status| *status > 0);
-    let verdict = classify::verdict(said, &words);
-    let is_transient = verdict.is_transient && !is_daily_quota(&details);
-    let kind = verdict.code;
+    let words = Words::new([word.as_str()].into_iter().chain(reasons), &text);
+    let http_status = u16::try_from(code).ok().filter(|status| *status > 0);
+    let Verdict {
+        code: kind,
+        is_transient,
+    } = classify::verdict(http_status, &words);
+    let is_transient = is_transient && !is_daily_quota(&details);
     let prefix = if code >= 500 {
         "Google API server error: "
     } else {
         ""
     };
     let message = format!("{prefix}{status}. {text}").trim_end().to_owned();
-    let retry_after = details
+    let delay = details
         .iter()
         .find_map(classify::delay_in_value)
         .or_else(|| classify::delay_in_text(&text));
-    let retry_after = retry_after.filter(|_delay| is_transient || kind == ErrorCode::RateLimited);
+    // A call over the quota of a day is not repeated here, but the client gets the delay.
+    let has_delay = is_transient || kind == ErrorCode::RateLimited;
     let places = details
         .iter()
         .flat_map(classify::places_in_value)
         .map(|place| key.redact(&place));
-    let said = format!("{text}\n{}\n", places.collect::<Vec<_>>().join("\n"));
+    let full_text = format!("{text}\n{}\n", places.collect::<Vec<_>>().join("\n"));
     ProviderError {
         retryable: is_transient,
-        retry_after,
-        said,
+        retry_after: if has_delay { delay } else { None },
+        full_text,
         ..ProviderError::new(kind, message).with_status(status)
     }
 }

@@ -6,7 +6,7 @@ use crate::service::provider::finish::Finish;
 pub(super) const CONTINUATION: &str = "CONTINUATION";
 
 /// The kind of a reason of the provider.
-pub(super) fn of(reason: &str) -> Finish {
+pub(super) fn parse(reason: &str) -> Finish {
     match reason {
         "STOP" => Finish::Stop,
         "MAX_TOKENS" => Finish::MaxTokens,
@@ -54,7 +54,7 @@ mod tests {
             ("LANGUAGE", Written::Text, "other"),
             ("INVENTED_TOMORROW", Written::Text, "unknown"),
         ] {
-            assert_eq!(of(reason).word(written), word, "{reason}");
+            assert_eq!(parse(reason).word(written), word, "{reason}");
         }
     }
 
@@ -94,7 +94,7 @@ mod tests {
             ("STOP", Written::Thoughts, None),
             ("SAFETY", Written::Text, None),
         ] {
-            let error = of(reason).error(reason, written);
+            let error = parse(reason).error(reason, written);
             assert_eq!(
                 error.map(|error| (error.code, error.retryable)),
                 code,

@@ -1,8 +1,8 @@
 //! Converts the grounding of an answer: searches, pages, and the words that rest on them.
 //!
 //! Only pages of the web become sources. The indices of the others are removed from the supports, and those after them
-//! are counted anew. What is no page is kept beside them, with the words that rest on it. Pages that the model read by
-//! their address are added once.
+//! are counted anew. Every other source is kept in a list of its own kind (`other_sources.rs`). Pages that the model
+//! read by their address are added once.
 
 use super::other_sources;
 use super::wire::{GroundingMetadata, GroundingSupport as Support, Segment, UrlContextMetadata};
@@ -27,13 +27,11 @@ pub(super) fn convert(
         grounding_supports,
     } = grounding.unwrap_or_default();
     let mut sources = Vec::new();
-    // The new index of each source; `None` for one that is no page of the web.
+    // The new index of each source; `None` for one that is not a page of the web.
     let mut indices: Vec<Option<i32>> = Vec::new();
-    let (chunks, supports) = (
-        grounding_chunks.unwrap_or_default(),
-        grounding_supports.unwrap_or_default(),
-    );
-    let other_sources = other_sources::of(&chunks, &supports);
+    let chunks = grounding_chunks.unwrap_or_default();
+    let supports = grounding_supports.unwrap_or_default();
+    let other_sources = other_sources::collect(&chunks, &supports);
     for chunk in chunks {
         indices.push(
             chunk
@@ -71,7 +69,7 @@ pub(super) fn convert(
     }
 }
 
-/// Whether there is anything beside pages that could not be read and sources that are no pages.
+/// Whether the grounding has more than other sources and pages that were read by their address.
 pub(super) fn has_sources(grounding: &GroundingDelta) -> bool {
     !grounding.web_search_queries.is_empty()
         || !grounding.grounding_chunks.is_empty()
@@ -92,11 +90,14 @@ pub(super) fn sources(grounding: &GroundingDelta) -> Sources {
         })
         .take(MAX_SOURCES)
         .collect();
-    let is_read = |source: &GroundingChunkInfo| read.iter().any(|page| page.url == source.uri);
     let found = grounding
         .grounding_chunks
         .iter()
-        .filter(|source| is_short(&source.uri) && is_short(&source.title) && !is_read(source))
+        .filter(|source| {
+            is_short(&source.uri)
+                && is_short(&source.title)
+                && !read.iter().any(|page| page.url == source.uri)
+        })
         .map(|source| FoundPage {
             title: source.title.clone(),
             url: source.uri.clone(),
@@ -118,13 +119,14 @@ fn retrievals(pages: Option<UrlContextMetadata>) -> Vec<UrlRetrieval> {
     let pages = pages
         .and_then(|pages| pages.url_metadata)
         .unwrap_or_default();
-    let retrieval = |url: String, status: Option<String>| UrlRetrieval {
-        url,
-        status: status.unwrap_or_default(),
-    };
     pages
         .into_iter()
-        .filter_map(|page| Some(retrieval(page.retrieved_url?, page.url_retrieval_status)))
+        .filter_map(|page| {
+            Some(UrlRetrieval {
+                url: page.retrieved_url?,
+                status: page.url_retrieval_status.unwrap_or_default(),
+            })
+        })
         .collect()
 }
 

@@ -5,8 +5,6 @@
 //! of the user) Gemini 3 refuses a call without a signature, so the first rebuilt call of each answer gets the
 //! documented word that switches this check off.
 
-use std::collections::HashMap;
-
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::models::Model;
@@ -15,7 +13,9 @@ use super::wire::{
     CallPart, Content, FunctionCall, FunctionResponse, Json, Raw, RequestPart, ToolResult,
 };
 use crate::proto::{ConversationMessage, ToolCall};
-use crate::service::provider::{ErrorCode, ProviderError, foreign, names};
+use crate::service::provider::conversation::{Step, position, steps};
+use crate::service::provider::retry::Signatures;
+use crate::service::provider::{ProviderError, foreign, names};
 
 /// Stands for a signature that does not exist. Source: the page on thought signatures of Google's documentation.
 const SENTINEL: &str = "skip_thought_signature_validator";
@@ -25,20 +25,11 @@ const SENTINEL: &str = "skip_thought_signature_validator";
 pub(super) struct History {
     pub(super) system: Option<Raw>,
     pub(super) contents: Vec<Raw>,
-    /// Whether it has an answer of a model.
-    pub(super) has_answers: bool,
+    /// Whether it has an answer of a model that was not rebuilt because of a refusal.
+    pub(super) can_rebuild: bool,
 }
 
-/// The answers that are replayed with their signatures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Signatures {
-    /// Those whose signatures the model should accept.
-    Replayed,
-    /// None, because the model refused them.
-    Rebuilt,
-}
-
-/// Converts the messages.
+/// Converts the messages of a conversation for a model.
 ///
 /// # Errors
 /// `invalid_request` when there is a second system message, or an unknown role.
@@ -47,106 +38,65 @@ pub(super) fn convert(
     model: Model<'_>,
     signatures: Signatures,
 ) -> Result<History, ProviderError> {
-    let last_user = messages.iter().rposition(|message| message.role == "user");
     let mut history = History::default();
-    let mut calls = Calls::default();
-    let mut results: Vec<&ConversationMessage> = Vec::new();
-    for (index, message) in messages.iter().enumerate() {
-        if message.role == "tool" {
-            results.push(message);
-            continue;
-        }
-        history.push_results(&mut results, &calls)?;
-        match message.role.as_str() {
-            "system" if history.system.is_some() => {
-                return Err(invalid("only one system message is possible"));
-            }
-            "system" => {
-                history.system = Some(content("user", vec![RequestPart::Text(&message.content)])?)
-            }
-            "user" => history
-                .contents
-                .push(content("user", vec![RequestPart::Text(&message.content)])?),
-            "assistant" => {
-                let is_current =
-                    signatures == Signatures::Rebuilt || last_user.is_none_or(|last| index > last);
-                let replayed = (signatures == Signatures::Replayed)
-                    .then(|| replayed(message, model))
-                    .flatten();
-                calls.remember(message, replayed.as_ref());
-                match replayed {
-                    Some(replayed) => history.contents.extend(replayed.contents),
-                    None => {
-                        let sentinel =
-                            (is_current && model.family.needs_signatures).then_some(SENTINEL);
-                        history.contents.extend(rebuilt(message, sentinel)?);
-                    }
+    let mut calls: &[ToolCall] = &[];
+    let mut provider_ids = Vec::new();
+    for step in steps(messages)? {
+        match step {
+            Step::System(message) => history.system = Some(text(message)?),
+            Step::User(message) => history.contents.push(text(message)?),
+            Step::Answer {
+                message,
+                is_current,
+            } => {
+                let replayed = match signatures {
+                    Signatures::Replayed => replayed(message, model),
+                    Signatures::Rebuilt => None,
+                };
+                calls = &message.tool_calls;
+                history.can_rebuild = signatures == Signatures::Replayed;
+                if let Some(Replayed { contents, call_ids }) = replayed {
+                    history.contents.extend(contents);
+                    provider_ids = call_ids;
+                } else {
+                    // A model that refused the signatures of former turns gets the sentinel in each of them.
+                    let needs_signature = model.family.needs_signatures
+                        && (is_current || signatures == Signatures::Rebuilt);
+                    let sentinel = needs_signature.then_some(SENTINEL);
+                    history.contents.extend(rebuilt(message, sentinel)?);
+                    provider_ids.clear();
                 }
-                history.has_answers = true;
             }
-            other => return Err(invalid(format!("unknown role '{other}'"))),
+            Step::Results(results) => {
+                let parts = results
+                    .into_iter()
+                    .map(|message| function_response(message, calls, &provider_ids));
+                history.contents.push(content("user", parts.collect())?);
+            }
         }
     }
-    history.push_results(&mut results, &calls)?;
     Ok(history)
 }
 
-/// The calls of the last answer, by their id in the conversation.
-#[derive(Debug, Default)]
-struct Calls<'a>(HashMap<&'a str, Called<'a>>);
-
-#[derive(Debug)]
-struct Called<'a> {
-    position: usize,
-    name: &'a str,
-    /// The id that the provider gave to the call and expects back.
-    provider_id: Option<String>,
+fn text(message: &ConversationMessage) -> Result<Raw, ProviderError> {
+    content("user", vec![RequestPart::Text(&message.content)])
 }
 
-impl<'a> Calls<'a> {
-    fn remember(&mut self, message: &'a ConversationMessage, replayed: Option<&Replayed>) {
-        self.0.clear();
-        for (position, ToolCall { id, name, .. }) in message.tool_calls.iter().enumerate() {
-            let provider_id =
-                replayed.and_then(|replayed| replayed.call_ids.get(position).cloned().flatten());
-            self.0.insert(
-                id,
-                Called {
-                    position,
-                    name,
-                    provider_id,
-                },
-            );
-        }
-    }
-}
-
-impl History {
-    /// Adds the results of one step as one content, in the order of the calls.
-    fn push_results(
-        &mut self,
-        results: &mut Vec<&ConversationMessage>,
-        calls: &Calls<'_>,
-    ) -> Result<(), ProviderError> {
-        if results.is_empty() {
-            return Ok(());
-        }
-        let called = |message: &ConversationMessage| calls.0.get(message.tool_call_id.as_str());
-        results.sort_by_key(|message| called(message).map_or(usize::MAX, |called| called.position));
-        let mut parts = Vec::with_capacity(results.len());
-        for message in results.drain(..) {
-            let called = called(message);
-            // The model finds its call by the name.
-            let name = called.map_or(message.tool_name.as_str(), |called| called.name);
-            parts.push(RequestPart::FunctionResponse(FunctionResponse {
-                id: called.and_then(|called| called.provider_id.clone()),
-                name: names::in_history(name),
-                response: result(message),
-            }));
-        }
-        self.contents.push(content("user", parts)?);
-        Ok(())
-    }
+/// The result of one of these calls, with the id that the provider gave to the call and expects back.
+fn function_response<'a>(
+    message: &'a ConversationMessage,
+    calls: &[ToolCall],
+    provider_ids: &[Option<String>],
+) -> RequestPart<'a> {
+    let position = position(calls, &message.tool_call_id);
+    let call = position.and_then(|position| calls.get(position));
+    // The model finds its call by the name.
+    let name = call.map_or(&message.tool_name, |call| &call.name);
+    RequestPart::FunctionResponse(FunctionResponse {
+        id: position.and_then(|position| provider_ids.get(position)?.clone()),
+        name: names::in_history(name),
+        response: result(message),
+    })
 }
 
 /// An object goes to the model as it is; any other value and text below the key that the model expects.
@@ -155,11 +105,11 @@ fn result(message: &ConversationMessage) -> ToolResult<'_> {
     let value = serde_json::from_str::<&RawValue>(text)
         .ok()
         .filter(|raw| is_in_range(raw));
-    let json = || value.map_or(Json::Text(text), Json::Raw);
+    let json = value.map_or(Json::Text(text), Json::Raw);
     match value {
-        _ if message.is_error => ToolResult::Error(json()),
+        _ if message.is_error => ToolResult::Error(json),
         Some(value) if value.get().starts_with('{') => ToolResult::Object(value),
-        Some(_) | None => ToolResult::Output(json()),
+        Some(_) | None => ToolResult::Output(json),
     }
 }
 
@@ -170,18 +120,18 @@ fn rebuilt(
     mut sentinel: Option<&'static str>,
 ) -> Result<Option<Raw>, ProviderError> {
     let notes = foreign::short_text(message, PROVIDER).unwrap_or_default();
-    let texts = [notes.as_str(), &message.content]
+    let mut parts: Vec<RequestPart<'_>> = [notes.as_str(), &message.content]
         .into_iter()
-        .filter(|text| !text.is_empty());
-    let mut parts: Vec<RequestPart<'_>> = texts.map(RequestPart::Text).collect();
+        .filter(|text| !text.is_empty())
+        .map(RequestPart::Text)
+        .collect();
     for call in &message.tool_calls {
-        let function_call = FunctionCall {
-            name: names::in_history(&call.name),
-            args: Some(arguments(call)?),
-            ..FunctionCall::default()
-        };
         parts.push(RequestPart::Call(CallPart {
-            function_call,
+            function_call: FunctionCall {
+                name: names::in_history(&call.name),
+                args: Some(arguments(call)?),
+                ..FunctionCall::default()
+            },
             thought_signature: sentinel.take(),
         }));
     }
@@ -194,12 +144,10 @@ fn rebuilt(
 
 /// The arguments of a call, or none if they are no JSON object.
 fn arguments(call: &ToolCall) -> Result<Raw, ProviderError> {
-    let is_object = |raw: &Raw| raw.get().starts_with('{') && is_in_range(raw);
-    let object = serde_json::from_str::<Raw>(&call.arguments)
-        .ok()
-        .filter(is_object);
-    let empty = || RawValue::from_string("{}".to_owned()).map_err(unserializable);
-    object.map_or_else(empty, Ok)
+    match serde_json::from_str::<Raw>(&call.arguments) {
+        Ok(raw) if raw.get().starts_with('{') && is_in_range(&raw) => Ok(raw),
+        Ok(_) | Err(_) => RawValue::from_string("{}".to_owned()).map_err(unserializable),
+    }
 }
 
 /// Whether a parser can read every number: `1e999` is JSON, and Gemini would refuse the request.
@@ -212,17 +160,10 @@ fn content(role: &'static str, parts: Vec<RequestPart<'_>>) -> Result<Raw, Provi
 }
 
 fn unserializable(error: serde_json::Error) -> ProviderError {
-    ProviderError::new(
-        ErrorCode::Internal,
-        format!(
-            "the conversation has no form in JSON: {:?}",
-            error.classify()
-        ),
-    )
-}
-
-fn invalid(message: impl Into<String>) -> ProviderError {
-    ProviderError::new(ErrorCode::InvalidRequest, message)
+    ProviderError::internal(format!(
+        "the conversation has no form in JSON: {:?}",
+        error.classify()
+    ))
 }
 
 #[cfg(test)]
@@ -239,13 +180,15 @@ mod tests {
     }
 
     fn answer(text: &str, calls: &[(&str, &str)]) -> ConversationMessage {
-        let call = |(name, arguments): &(&str, &str)| ToolCall {
-            id: format!("id-{name}"),
-            name: (*name).into(),
-            arguments: (*arguments).into(),
-        };
         ConversationMessage {
-            tool_calls: calls.iter().map(call).collect(),
+            tool_calls: calls
+                .iter()
+                .map(|(name, arguments)| ToolCall {
+                    id: format!("id-{name}"),
+                    name: (*name).into(),
+                    arguments: (*arguments).into(),
+                })
+                .collect(),
             ..message("assistant", text)
         }
     }

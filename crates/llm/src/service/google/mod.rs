@@ -31,11 +31,11 @@ use self::vertex::Tokens;
 use super::call::Call;
 use super::provider::status::KeyStatus;
 use super::provider::timeouts::Timeouts;
-use super::provider::{Access, ErrorCode, ProviderError, ProviderStatus, http, options, retry};
+use super::provider::{Access, ProviderError, ProviderStatus, http, options, retry};
 use crate::proto::LlmConfig;
 use tarsy_core::vocabulary::provider::{GOOGLE, VERTEX_AI};
 
-/// The versions of the API that a base URL may end with.
+/// The versions of the Developer API that a base URL may end with. The first one is added to any other address.
 const VERSIONS: [&str; 3] = ["v1beta", "v1", "v1alpha"];
 
 /// The backend `google-native`.
@@ -56,10 +56,7 @@ impl Google {
     }
 
     pub(super) async fn generate(&self, call: &Call<'_>) {
-        match self.attempt(call).await {
-            Ok(mut attempt) => retry::run(call, &mut attempt).await,
-            Err(error) => call.writer.fail(error).await,
-        }
+        retry::run(call, self.attempt(call).await).await;
     }
 
     /// Whether a request with this configuration could be sent. No token is asked for.
@@ -77,11 +74,11 @@ impl Google {
 
     async fn check_vertex_ai(&self, config: &LlmConfig) -> ProviderStatus {
         let status = self.access.status(&VERTEX_AI, &vertex::named(config)).await;
-        let ticket = match vertex::endpoint(&self.access, &self.tokens, config).await {
-            Ok((_url, ticket)) => ticket,
+        let account = match vertex::endpoint(&self.access, &self.tokens, config).await {
+            Ok((_url, account)) => account,
             Err(error) => return status.with_error(Some(error)),
         };
-        let missing = ticket.check().await.err();
+        let missing = account.check().await.err();
         let is_unneeded = missing.is_none() && status.key == KeyStatus::NotSet;
         let key = if is_unneeded {
             KeyStatus::NotNeeded
@@ -91,70 +88,55 @@ impl Google {
         let error = missing.or_else(|| Model::parse(&config.model).err());
         ProviderStatus {
             key,
-            credentials: ticket.credentials(),
+            credentials: account.credentials(),
             error,
             ..status
         }
     }
 
     async fn attempt<'a>(&self, call: &Call<'a>) -> Result<GeminiAttempt<'a>, ProviderError> {
-        let config = call.request.llm_config.as_ref();
-        let config = config.ok_or_else(|| {
-            ProviderError::new(ErrorCode::InvalidRequest, "llm_config is missing")
-        })?;
-        let (base, identity) = self.endpoint(config).await?;
+        let (base, identity) = self.endpoint(call.config()?).await?;
         let api = match &identity {
             Identity::Key(_) => Api::Developer,
             Identity::Account(_) => Api::VertexAi,
         };
         let prepared = Prepared::new(call.request, api)?;
-        if !prepared.tools.left_out.is_empty() {
-            let request_id = &call.request.request_id;
-            tracing::warn!(
-                request_id,
-                tools = prepared.tools.left_out,
-                "tools left out of a model call"
-            );
-        }
+        call.log_left_out(&prepared.tools.left_out);
         Ok(GeminiAttempt {
             client: http::client()?,
             url: stream_url(base, prepared.model.name),
             identity,
             timeouts: options::timeouts(call.request, self.timeouts)?,
             prepared,
-            has_rebuilt: false,
         })
     }
 
     /// The address below which the models are, and who asks them.
     async fn endpoint(&self, config: &LlmConfig) -> Result<(Url, Identity), ProviderError> {
         if vertex::is_wanted(config) {
-            let (url, ticket) = vertex::endpoint(&self.access, &self.tokens, config).await?;
-            return Ok((url, Identity::Account(ticket)));
+            let (url, account) = vertex::endpoint(&self.access, &self.tokens, config).await?;
+            return Ok((url, Identity::Account(account)));
         }
         let endpoint = self.access.endpoint(&GOOGLE, config).await?;
         let key = endpoint.key.ok_or_else(|| {
             let names = GOOGLE.keys.join("' or '");
-            ProviderError::new(
-                ErrorCode::Credentials,
-                format!("Environment variable '{names}' is not set"),
-            )
+            ProviderError::credentials(format!("Environment variable '{names}' is not set"))
         })?;
-        Ok((versioned(endpoint.url), Identity::Key(key)))
+        Ok((with_version(endpoint.url, &VERSIONS), Identity::Key(key)))
     }
 }
 
-/// A base URL with the version of the Developer API.
-fn versioned(mut base: Url) -> Url {
-    let path = base.path().trim_end_matches('/').to_owned();
+/// A base URL with a version of the API, without `/` at its end.
+fn with_version(mut base: Url, versions: &[&str]) -> Url {
+    let mut path = base.path().trim_end_matches('/').to_owned();
     let has_version = path
         .rsplit('/')
         .next()
-        .is_some_and(|last| VERSIONS.contains(&last));
-    base.set_path(&format!(
-        "{path}{}",
-        if has_version { "" } else { "/v1beta" }
-    ));
+        .is_some_and(|last| versions.contains(&last));
+    if !has_version && let Some(version) = versions.first() {
+        path = format!("{path}/{version}");
+    }
+    base.set_path(&path);
     base
 }
 

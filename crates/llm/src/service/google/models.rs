@@ -2,7 +2,7 @@
 //!
 //! Source: the pages on thinking and on combining tools of Google's documentation (2026-11).
 
-use crate::service::provider::{ErrorCode, ProviderError};
+use crate::service::provider::ProviderError;
 
 /// A family of models.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) struct Family {
 pub(super) enum Thinking {
     /// The family does not think, or is not known.
     Unsupported,
-    /// It thinks as it likes; only the summary of its thoughts is asked for.
+    /// The family decides how long it thinks; only the summary of its thoughts is asked for.
     Unspecified,
     /// Tokens: the smallest and the greatest number, which is also the default.
     Budget { min: i32, max: i32 },
@@ -53,11 +53,9 @@ const fn generation_3(
     thinking: Thinking,
 ) -> Family {
     Family {
-        prefix,
-        generation,
-        thinking,
         combines_tools: true,
         needs_signatures: true,
+        ..generation_2(prefix, generation, thinking)
     }
 }
 
@@ -93,23 +91,23 @@ const UNKNOWN: Family = generation_2("", "", Thinking::Unsupported);
 /// A valid name of a model.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Model<'a> {
-    /// As it stands in the address, for example `gemini-3-flash-preview`.
+    /// The name in the address, for example `gemini-3-flash-preview`.
     pub(super) name: &'a str,
     pub(super) family: &'static Family,
 }
 
 impl<'a> Model<'a> {
     /// # Errors
-    /// `invalid_request` when the name is empty or cannot stand in an address.
+    /// `invalid_request` when the name is empty or has characters that an address cannot have.
     pub(super) fn parse(name: &'a str) -> Result<Self, ProviderError> {
         let name = name.strip_prefix("models/").unwrap_or(name);
-        let is_plain =
-            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
-        if name.is_empty() || name.starts_with('.') || !name.bytes().all(is_plain) {
-            return Err(ProviderError::new(
-                ErrorCode::InvalidRequest,
-                format!("'{name}' is no name of a model"),
-            ));
+        let is_plain = name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_'));
+        if name.is_empty() || name.starts_with('.') || !is_plain {
+            return Err(ProviderError::invalid_request(format!(
+                "'{name}' is no name of a model"
+            )));
         }
         let family = FAMILIES
             .iter()
@@ -125,12 +123,11 @@ impl<'a> Model<'a> {
 
     /// Whether signatures that the model `other` wrote are valid for this one.
     pub(super) fn accepts_signatures_of(self, other: &str) -> bool {
-        let Ok(other) = Model::parse(other) else {
-            return false;
-        };
-        let is_same_generation =
-            !self.family.generation.is_empty() && self.family.generation == other.family.generation;
-        is_same_generation || self.name == other.name
+        let generation = self.family.generation;
+        Model::parse(other).is_ok_and(|other| {
+            let is_same_generation = generation == other.family.generation;
+            (is_same_generation && !generation.is_empty()) || self.name == other.name
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Sources of an answer that are no pages of the web: passages of documents, places on maps, and kinds to come.
+//! Sources of an answer other than pages of the web: passages of documents, places on maps, and kinds to come.
 
 use serde_json::{Map, Value};
 
@@ -9,8 +9,8 @@ use crate::proto::{GroundingSupport, OtherSource};
 /// The fields with the address of a source, the first that is there.
 const URIS: [&str; 4] = ["uri", "sourceUri", "documentName", "placeId"];
 
-/// Each source that is no page, with the words that rest on it.
-pub(super) fn of(chunks: &[GroundingChunk], supports: &[Support]) -> Vec<OtherSource> {
+/// Collects the sources other than pages, each with the words that cite it.
+pub(super) fn collect(chunks: &[GroundingChunk], supports: &[Support]) -> Vec<OtherSource> {
     let other = chunks.iter().zip(0_i64..).filter_map(|(chunk, index)| {
         let (kind, fields) = chunk
             .other
@@ -30,18 +30,19 @@ pub(super) fn of(chunks: &[GroundingChunk], supports: &[Support]) -> Vec<OtherSo
 
 fn source(kind: &str, fields: &Map<String, Value>) -> OtherSource {
     let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
-    let passage = || {
-        fields
-            .get("ragChunk")?
-            .get("text")?
-            .as_str()
-            .map(str::to_owned)
-    };
     OtherSource {
         kind: kind.to_owned(),
         uri: URIS.iter().find_map(|name| text(name)).unwrap_or_default(),
         title: text("title").unwrap_or_default(),
-        text: text("text").or_else(passage).unwrap_or_default(),
+        text: text("text")
+            .or_else(|| {
+                fields
+                    .get("ragChunk")?
+                    .get("text")?
+                    .as_str()
+                    .map(str::to_owned)
+            })
+            .unwrap_or_default(),
         supports: Vec::new(),
     }
 }
@@ -80,7 +81,7 @@ mod tests {
                 {"segment":{"text":"a"},"groundingChunkIndices":[3]},{"groundingChunkIndices":[-1,99]},{}]}"#,
         )
         .unwrap();
-        let found = of(
+        let found = collect(
             &read.grounding_chunks.unwrap(),
             &read.grounding_supports.unwrap(),
         );

@@ -3,7 +3,7 @@
 //!
 //! The payload is a JSON list of contents with the raw parts. They go back to the model as they are. Only text without
 //! a signature is joined with its neighbour of the same kind, so that a stream of small pieces stays small. The last
-//! item may be the sources of the answer, which are no part of it: they are for other providers only.
+//! item may be the sources of the answer. Gemini does not get them back: they are for other providers only.
 
 use super::models::Model;
 use super::wire::{AnswerContent, Content, FunctionCall, Part, PlainText, Raw};
@@ -26,7 +26,7 @@ enum Item<'a> {
     Sources { sources: &'a Sources },
 }
 
-/// The parts of an answer that has begun.
+/// The recorded parts of an answer that is arriving.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     parts: Vec<Raw>,
@@ -35,7 +35,7 @@ pub(super) struct Recorder {
     open: Option<OpenText>,
 }
 
-/// Text without a signature.
+/// Text without a signature, which the next part may continue.
 #[derive(Debug)]
 enum OpenText {
     /// One part, in its own spelling.
@@ -78,14 +78,14 @@ impl Recorder {
         if self.parts.is_empty() {
             return None;
         }
-        let content = Item::Content(Content {
+        let mut items = vec![Item::Content(Content {
             parts: self.parts,
             role: "model",
-        });
-        let sources = (!sources.is_empty()).then_some(Item::Sources { sources });
-        let payload =
-            serde_json::to_vec(&std::iter::once(content).chain(sources).collect::<Vec<_>>())
-                .ok()?;
+        })];
+        if !sources.is_empty() {
+            items.push(Item::Sources { sources });
+        }
+        let payload = serde_json::to_vec(&items).ok()?;
         if self.bytes > MAX_PAYLOAD_BYTES || payload.len() > MAX_PAYLOAD_BYTES {
             tracing::warn!(
                 bytes = self.bytes,

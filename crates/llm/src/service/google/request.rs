@@ -1,11 +1,12 @@
 //! The body of a request.
 
-use super::history::{self, History, Signatures};
+use super::history::{self, History};
 use super::models::Model;
+use super::thinking;
 use super::tools::{self, Api, Tools};
 use super::wire::{GenerationConfig, Request};
-use super::{fault, thinking};
 use crate::proto::GenerateRequest;
+use crate::service::provider::retry::Signatures;
 use crate::service::provider::{ProviderError, options};
 
 /// A request in the words of the provider.
@@ -22,21 +23,16 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// `invalid_request` when the request cannot be expressed.
     pub(super) fn new(request: &'a GenerateRequest, api: Api) -> Result<Self, ProviderError> {
-        let name = request
-            .llm_config
-            .as_ref()
-            .map_or("", |config| config.model.as_str());
-        let model = Model::parse(name)?;
+        let model = Model::parse(request.model())?;
         let generation = GenerationConfig {
             max_output_tokens: Some(request.max_output_tokens).filter(|tokens| *tokens > 0),
             temperature: options::temperature(request)?,
             thinking_config: thinking::config(request, model)?,
         };
-        let history = history::convert(&request.messages, model, Signatures::Replayed)?;
         Ok(Self {
             request,
             model,
-            history,
+            history: history::convert(&request.messages, model, Signatures::Replayed)?,
             tools: tools::convert(request, model, api)?,
             generation,
         })
@@ -69,7 +65,7 @@ impl<'a> Prepared<'a> {
             generation_config: &self.generation,
             continuation_token,
         };
-        serde_json::to_vec(&body).map_err(|error| fault::unreadable(&error))
+        serde_json::to_vec(&body).map_err(|error| ProviderError::unreadable(&error))
     }
 }
 

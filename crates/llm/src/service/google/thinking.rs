@@ -12,7 +12,7 @@ const MEDIUM_BUDGET: i32 = 8_192;
 /// The configuration for a request; `None` if the family has none.
 ///
 /// # Errors
-/// `invalid_request` when an option is no number.
+/// `invalid_request` when an option is not a number.
 pub(super) fn config(
     request: &GenerateRequest,
     model: Model<'_>,
@@ -20,11 +20,22 @@ pub(super) fn config(
     let wanted = options::thinking(request)?;
     let level = Some(wanted.level.to_ascii_uppercase()).filter(|level| !level.is_empty());
     let (level, budget) = match model.family.thinking {
-        Thinking::Level(levels) => (Some(level_of(levels, level, wanted.budget)), None),
-        Thinking::Budget { min, max } => (
+        Thinking::Level(levels) => (
+            Some(level_of(levels, level.as_deref(), wanted.budget)),
             None,
-            Some(budget_of((min, max), level.as_deref(), wanted.budget)),
         ),
+        Thinking::Budget { min, max } => {
+            let tokens = match (level.as_deref(), wanted.budget) {
+                (Some("MINIMAL"), _) => min,
+                (Some("LOW"), _) => LOW_BUDGET.clamp(min, max),
+                (Some("MEDIUM"), _) => MEDIUM_BUDGET.clamp(min, max),
+                (Some(_), _) | (None, None) => max,
+                // The model decides.
+                (None, Some(-1)) => -1,
+                (None, Some(tokens)) => tokens.clamp(min, max),
+            };
+            (None, Some(tokens))
+        }
         Thinking::Unspecified | Thinking::Unsupported if level.is_some() => (level, None),
         Thinking::Unspecified => (None, wanted.budget),
         Thinking::Unsupported if wanted.budget.is_some() => (None, wanted.budget),
@@ -38,32 +49,17 @@ pub(super) fn config(
 }
 
 /// The level of a family with levels. An unknown word is sent as it is: a newer model may know it.
-fn level_of(levels: &[&str], level: Option<String>, budget: Option<i32>) -> String {
-    let highest = || levels.last().copied().unwrap_or("HIGH");
-    let lowest = || levels.first().copied().unwrap_or("LOW");
-    match (level, budget) {
-        (Some(level), _) if level == "MINIMAL" && !levels.contains(&"MINIMAL") => {
-            lowest().to_owned()
-        }
+fn level_of(levels: &[&str], level: Option<&str>, budget: Option<i32>) -> String {
+    let lowest = levels.first().copied().unwrap_or("LOW");
+    let level = match (level, budget) {
+        (Some("MINIMAL"), _) if !levels.contains(&"MINIMAL") => lowest,
         (Some(level), _) => level,
-        (None, Some(0)) => lowest().to_owned(),
-        (None, Some(tokens)) if (1..=LOW_BUDGET).contains(&tokens) => "LOW".to_owned(),
-        (None, Some(tokens)) if (1..=MEDIUM_BUDGET).contains(&tokens) => "MEDIUM".to_owned(),
-        (None, Some(_) | None) => highest().to_owned(),
-    }
-}
-
-/// The budget of a family with budgets, within its limits. `-1` lets the model decide.
-fn budget_of(limits: (i32, i32), level: Option<&str>, budget: Option<i32>) -> i32 {
-    let (min, max) = limits;
-    match (level, budget) {
-        (Some("MINIMAL"), _) => min,
-        (Some("LOW"), _) => LOW_BUDGET.clamp(min, max),
-        (Some("MEDIUM"), _) => MEDIUM_BUDGET.clamp(min, max),
-        (Some(_), _) | (None, None) => max,
-        (None, Some(-1)) => -1,
-        (None, Some(tokens)) => tokens.clamp(min, max),
-    }
+        (None, Some(0)) => lowest,
+        (None, Some(1..=LOW_BUDGET)) => "LOW",
+        (None, Some(1..=MEDIUM_BUDGET)) => "MEDIUM",
+        (None, Some(_) | None) => levels.last().copied().unwrap_or("HIGH"),
+    };
+    level.to_owned()
 }
 
 #[cfg(test)]

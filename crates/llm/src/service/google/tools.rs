@@ -12,9 +12,9 @@ use super::models::Model;
 use super::replay::PROVIDER;
 use super::wire::{FunctionCallingConfig, FunctionDeclaration, Raw, Tool, ToolConfig};
 use crate::proto::{GenerateRequest, LlmConfig, NATIVE_TOOLS_OPTION, ToolDefinition};
-use crate::service::provider::refused_tools::{Layout, LeftOut, Sent};
+use crate::service::provider::refused_tools::{Layout, LeftOut, Sent, without};
 use crate::service::provider::schemas::{self, Dialect, Renamed};
-use crate::service::provider::{ErrorCode, ProviderError, names};
+use crate::service::provider::{ProviderError, names};
 
 const EXCLUSIVE: &str = "exclusive";
 
@@ -27,7 +27,7 @@ const URL_CONTEXT: &str = "url_context";
 pub(super) struct Tools {
     pub(super) list: Vec<Tool>,
     pub(super) config: Option<ToolConfig>,
-    /// For the client: the tools that were left out and why; empty if there are none.
+    /// The tools that were left out and the reason, for the client; empty if there are none.
     pub(super) left_out: String,
     /// The properties that have another name at the provider, by the tool's name there.
     pub(super) renamed: HashMap<String, Renamed>,
@@ -54,11 +54,7 @@ impl Tools {
                 },
             );
             let Some(found) = found else { return false };
-            let list = std::mem::take(declarations).into_iter().enumerate();
-            *declarations = list
-                .filter(|(place, _)| !found.contains(place))
-                .map(|(_, declared)| declared)
-                .collect();
+            without(declarations, &found);
             return true;
         }
         false
@@ -69,7 +65,7 @@ impl Tools {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Api {
     Developer,
-    /// It has no flag for native tools together with functions.
+    /// An interface that has no flag for native tools together with functions.
     VertexAi,
 }
 
@@ -87,20 +83,18 @@ pub(super) fn convert(
     let mut functions = request.tools.as_slice();
     let mut left_out = String::new();
     if model.is_image_model() {
-        let functions_word = (!functions.is_empty()).then_some("functions");
-        let missing: Vec<&str> = functions_word
-            .into_iter()
-            .chain(native.iter().copied().filter(|name| *name != GOOGLE_SEARCH))
-            .collect();
+        let mut missing = native.clone();
+        missing.retain(|name| *name != GOOGLE_SEARCH);
+        if !functions.is_empty() {
+            missing.insert(0, "functions");
+        }
         if !missing.is_empty() {
             left_out = format!("{}: {} has none", missing.join(", "), model.name);
         }
         native.retain(|name| *name == GOOGLE_SEARCH);
         functions = &[];
     }
-    let is_exclusive = config
-        .and_then(|config| config.options.get(NATIVE_TOOLS_OPTION))
-        .is_some_and(|word| word == EXCLUSIVE);
+    let is_exclusive = request.option(NATIVE_TOOLS_OPTION) == Some(EXCLUSIVE);
     let can_combine = model.family.combines_tools && api == Api::Developer;
     if !functions.is_empty() && !native.is_empty() && (is_exclusive || !can_combine) {
         let reason = match (is_exclusive, api) {
@@ -114,6 +108,7 @@ pub(super) fn convert(
     let is_combined = !functions.is_empty() && !native.is_empty();
     let mut renamed = HashMap::new();
     let mut list: Vec<Tool> = native.into_iter().filter_map(native_tool).collect();
+    let mut function_calling_config = None;
     if !functions.is_empty() {
         let declared = functions
             .iter()
@@ -121,14 +116,11 @@ pub(super) fn convert(
         list.push(Tool::FunctionDeclarations(
             declared.collect::<Result<_, _>>()?,
         ));
+        function_calling_config = choice(&request.tool_choice, functions)?;
     }
-    let choice = if functions.is_empty() {
-        None
-    } else {
-        choice(&request.tool_choice, functions)?
-    };
-    let config = (is_combined || choice.is_some()).then(|| ToolConfig {
-        function_calling_config: choice,
+    let has_config = is_combined || function_calling_config.is_some();
+    let config = has_config.then_some(ToolConfig {
+        function_calling_config,
         include_server_side_tool_invocations: is_combined.then_some(true),
     });
     Ok(Tools {
@@ -142,13 +134,9 @@ pub(super) fn convert(
 
 /// The native tools that are switched on, in a fixed order.
 fn native_tools(config: Option<&LlmConfig>) -> Vec<&'static str> {
-    let is_on = |name: &&str| {
-        config.is_some_and(|config| config.native_tools.get(*name).is_some_and(|on| *on))
-    };
-    [GOOGLE_SEARCH, CODE_EXECUTION, URL_CONTEXT]
-        .into_iter()
-        .filter(is_on)
-        .collect()
+    let mut tools = vec![GOOGLE_SEARCH, CODE_EXECUTION, URL_CONTEXT];
+    tools.retain(|name| config.is_some_and(|config| config.native_tools.get(*name) == Some(&true)));
+    tools
 }
 
 fn native_tool(name: &str) -> Option<Tool> {
@@ -165,8 +153,8 @@ fn declaration(
     tool: &ToolDefinition,
     renamed: &mut HashMap<String, Renamed>,
 ) -> Result<FunctionDeclaration, ProviderError> {
-    let no_schema = || {
-        invalid(format!(
+    let no_schema = |_error| {
+        ProviderError::invalid_request(format!(
             "the parameters of the tool '{}' are no JSON schema",
             tool.name
         ))
@@ -175,14 +163,13 @@ fn declaration(
     let mut parameters_json_schema: Option<Raw> = schema
         .map(serde_json::from_str)
         .transpose()
-        .map_err(|_error| no_schema())?;
+        .map_err(no_schema)?;
     let name = names::to_wire(&tool.name)?;
     let mut description = tool.description.clone();
     if let Some(Ok(given)) = schema.map(serde_json::from_str::<Map<String, Value>>) {
         let rewritten = schemas::rewritten(given.clone(), Dialect::of(PROVIDER));
         if rewritten.schema != given {
-            parameters_json_schema =
-                Some(to_raw_value(&rewritten.schema).map_err(|_error| no_schema())?);
+            parameters_json_schema = Some(to_raw_value(&rewritten.schema).map_err(no_schema)?);
         }
         description = schemas::described(&description, &rewritten.notes);
         if rewritten.renamed != Renamed::default() {
@@ -200,41 +187,34 @@ fn choice(
     wanted: &str,
     tools: &[ToolDefinition],
 ) -> Result<Option<FunctionCallingConfig>, ProviderError> {
-    let mode = |mode| {
-        Some(FunctionCallingConfig {
-            mode,
-            allowed_function_names: Vec::new(),
-        })
+    let mut allowed_function_names = Vec::new();
+    let mode = match wanted {
+        "" => return Ok(None),
+        "auto" => "AUTO",
+        "none" => "NONE",
+        "required" => "ANY",
+        name if tools.iter().any(|tool| tool.name == name) => {
+            allowed_function_names.push(names::to_wire(name)?);
+            "ANY"
+        }
+        name => {
+            return Err(ProviderError::invalid_request(format!(
+                "tool_choice names '{name}', which is no tool of the request"
+            )));
+        }
     };
-    match wanted {
-        "" => Ok(None),
-        "auto" => Ok(mode("AUTO")),
-        "none" => Ok(mode("NONE")),
-        "required" => Ok(mode("ANY")),
-        name if tools.iter().any(|tool| tool.name == name) => Ok(Some(FunctionCallingConfig {
-            mode: "ANY",
-            allowed_function_names: vec![names::to_wire(name)?],
-        })),
-        name => Err(invalid(format!(
-            "tool_choice names '{name}', which is no tool of the request"
-        ))),
-    }
-}
-
-fn invalid(message: String) -> ProviderError {
-    ProviderError::new(ErrorCode::InvalidRequest, message)
+    Ok(Some(FunctionCallingConfig {
+        mode,
+        allowed_function_names,
+    }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::provider::ErrorCode;
 
     fn request(native: &[&str], functions: &[&str], option: &str) -> GenerateRequest {
-        let tool = |name: &&str| ToolDefinition {
-            name: (*name).into(),
-            description: "d".into(),
-            parameters_schema: r#"{"type": "object"}"#.into(),
-        };
         let llm_config = LlmConfig {
             native_tools: native
                 .iter()
@@ -243,7 +223,14 @@ mod tests {
             options: [(NATIVE_TOOLS_OPTION.to_owned(), option.to_owned())].into(),
             ..LlmConfig::default()
         };
-        let tools = functions.iter().map(tool).collect();
+        let tools = functions
+            .iter()
+            .map(|name| ToolDefinition {
+                name: (*name).into(),
+                description: "d".into(),
+                parameters_schema: r#"{"type": "object"}"#.into(),
+            })
+            .collect();
         GenerateRequest {
             llm_config: Some(llm_config),
             tools,

@@ -187,7 +187,7 @@ pub(super) struct AnswerContent {
     pub(super) parts: Option<Vec<Raw>>,
 }
 
-/// A part of an answer. A signature may stand on a part of any kind; only `thought` makes it thinking.
+/// A part of an answer. A part of any kind may have a signature; only `thought` makes it thinking.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Part {
@@ -258,7 +258,7 @@ pub(super) struct SearchEntryPoint {
     pub(super) rendered_content: Option<String>,
 }
 
-/// A source. Those that are no page of the web have other keys, each with fields of its own.
+/// A source. A source other than a page of the web has another key, whose value depends on the kind.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct GroundingChunk {

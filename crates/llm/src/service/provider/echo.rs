@@ -28,14 +28,14 @@ pub(super) fn without_conversation(
 }
 
 fn repeats(text: &str, messages: &[ConversationMessage]) -> bool {
-    let said: Vec<String> = messages
+    let contents: Vec<String> = messages
         .iter()
         .map(|message| without_failures(&message.content))
         .collect();
     let characters: Vec<char> = text.chars().collect();
     characters.chunks_exact(WINDOW_CHARS).any(|window| {
         let window: String = window.iter().collect();
-        said.iter().any(|content| content.contains(&window))
+        contents.iter().any(|content| content.contains(&window))
     })
 }
 

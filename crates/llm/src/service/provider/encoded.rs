@@ -1,6 +1,7 @@
 //! The forms in which a provider may repeat a key: as it is, in a URL, in base64 and in hexadecimal digits.
 
-const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+use data_encoding::{BASE64_NOPAD, HEXLOWER, HEXUPPER};
+
 /// The bytes that become four digits of base64.
 const GROUP_BYTES: usize = 3;
 
@@ -9,11 +10,10 @@ const GROUP_BYTES: usize = 3;
 /// In base64 the first and the last digits of a key depend on the bytes around it. So three forms, one for each
 /// distance from the last whole group, have the digits that depend on the key alone.
 pub(super) fn forms(key: &str) -> Vec<String> {
-    let hex: String = key.bytes().map(|byte| format!("{byte:02x}")).collect();
     let mut forms = vec![
         key.to_owned(),
-        hex.to_ascii_uppercase(),
-        hex,
+        HEXUPPER.encode(key.as_bytes()),
+        HEXLOWER.encode(key.as_bytes()),
         key.replace('/', "\\/"),
     ];
     for is_escaped in [is_reserved, |_byte: u8| true] {
@@ -22,22 +22,15 @@ pub(super) fn forms(key: &str) -> Vec<String> {
     }
     for distance in 0..GROUP_BYTES {
         // Digits that the bytes before and after the key change are left out. Padding belongs to a key at the end.
-        let bytes: Vec<u8> = std::iter::repeat_n(0, distance)
-            .chain(key.bytes())
-            .collect();
+        let bytes = [vec![0; distance].as_slice(), key.as_bytes()].concat();
+        let encoded = BASE64_NOPAD.encode(&bytes);
         let first = (distance * 8).div_ceil(6);
-        let last = (bytes.len() * 8).div_ceil(6);
-        let digits = |end: usize| {
-            base64(&bytes)
-                .get(first..end)
-                .unwrap_or_default()
-                .to_owned()
-        };
-        let whole = digits(bytes.len() * 8 / 6);
+        let digits = |end: usize| encoded.get(first..end).unwrap_or_default().to_owned();
+        let padding = "=".repeat((4 - encoded.len() % 4) % 4);
         for form in [
-            format!("{}{}", digits(last), "=".repeat((4 - last % 4) % 4)),
-            digits(last),
-            whole,
+            digits(encoded.len()) + &padding,
+            digits(encoded.len()),
+            digits(bytes.len() * 8 / 6),
         ] {
             forms.extend([form.replace('+', "-").replace('/', "_"), form]);
         }
@@ -52,53 +45,32 @@ fn is_reserved(byte: u8) -> bool {
 }
 
 fn in_url(key: &str, is_escaped: fn(u8) -> bool) -> String {
-    let encode = |byte: u8| {
-        if is_escaped(byte) {
-            format!("%{byte:02X}")
-        } else {
-            char::from(byte).to_string()
-        }
-    };
-    key.bytes().map(encode).collect()
+    key.bytes()
+        .map(|byte| {
+            if is_escaped(byte) {
+                format!("%{byte:02X}")
+            } else {
+                char::from(byte).to_string()
+            }
+        })
+        .collect()
 }
 
 /// `%2f` instead of `%2F`.
 fn lower_escapes(url: &str) -> String {
-    let mut left = 0;
-    let lower = |character: char| {
-        left = if character == '%' {
-            3
-        } else {
-            i32::max(left - 1, 0)
-        };
-        if left > 0 {
-            character.to_ascii_lowercase()
-        } else {
-            character
+    let mut lower = String::with_capacity(url.len());
+    let mut escape_chars = 0;
+    for character in url.chars() {
+        if character == '%' {
+            escape_chars = 3;
         }
-    };
-    url.chars().map(lower).collect()
-}
-
-/// The digits without padding.
-fn base64(bytes: &[u8]) -> String {
-    let digits = bytes.chunks(GROUP_BYTES).flat_map(|group| {
-        let byte = |index: usize| u32::from(group.get(index).copied().unwrap_or_default());
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        let count = (group.len() * 8).div_ceil(6);
-        [18, 12, 6, 0]
-            .into_iter()
-            .take(count)
-            .map(move |shift| bits >> shift & 63)
-    });
-    digits
-        .filter_map(|digit| {
-            DIGITS
-                .get(usize::try_from(digit).ok()?)
-                .copied()
-                .map(char::from)
-        })
-        .collect()
+        lower.push(match escape_chars {
+            0 => character,
+            _ => character.to_ascii_lowercase(),
+        });
+        escape_chars = i32::max(escape_chars - 1, 0);
+    }
+    lower
 }
 
 #[cfg(test)]
@@ -123,7 +95,7 @@ mod tests {
             );
         }
         assert!(forms.contains(&"a+s\\/k=".to_owned()));
-        assert_eq!(base64(b"hello"), "aGVsbG8");
+        assert_eq!(BASE64_NOPAD.encode(b"hello"), "aGVsbG8");
         assert!(forms.is_sorted_by_key(|form| std::cmp::Reverse(form.len())));
     }
 
@@ -132,7 +104,7 @@ mod tests {
         let forms = forms("secret-key");
         for before in ["", "u", "us", "use"] {
             for after in ["", "x", "xy"] {
-                let text = base64(format!("{before}secret-key{after}").as_bytes());
+                let text = BASE64_NOPAD.encode(format!("{before}secret-key{after}").as_bytes());
                 assert!(
                     forms.iter().any(|form| text.contains(form)),
                     "{before} {after} {text} {forms:?}"

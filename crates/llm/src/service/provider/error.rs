@@ -27,22 +27,53 @@ pub struct ProviderError {
     /// The requests that were sent.
     pub attempts: u32,
     /// The whole text of the provider, and the places in the request that it names. This is only read, never sent.
-    pub said: String,
+    pub full_text: String,
 }
 
 impl ProviderError {
     /// A failure that the same request would meet again.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        let message = cut(message.into());
         Self {
             code,
-            message,
+            message: cut(message.into(), MAX_MESSAGE_CHARS),
             retryable: false,
             retry_after: None,
             provider_status: String::new(),
             attempts: 0,
-            said: String::new(),
+            full_text: String::new(),
         }
+    }
+
+    /// A request that no provider can answer.
+    pub(crate) fn invalid_request(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::InvalidRequest, message)
+    }
+
+    /// A key or an account that is missing, or cannot be used.
+    pub(crate) fn credentials(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::Credentials, message)
+    }
+
+    /// A fault of this service.
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::Internal, message)
+    }
+
+    /// A stream that ended before its answer.
+    pub(crate) fn unfinished() -> Self {
+        let message = "the stream of the provider ended without a finish reason";
+        Self::transient(ErrorCode::Unavailable, message)
+    }
+
+    /// JSON of a provider that cannot be read. The message has none of its content.
+    pub(crate) fn unreadable(error: &serde_json::Error) -> Self {
+        let message = format!(
+            "Failed to parse response as JSON: {:?} at line {} column {}",
+            error.classify(),
+            error.line(),
+            error.column()
+        );
+        Self::transient(ErrorCode::Provider, message)
     }
 
     /// A failure that may pass.
@@ -61,7 +92,7 @@ impl ProviderError {
 
     /// The message of the protocol with every code.
     pub(crate) fn into_info(self) -> ErrorInfo {
-        let code = self.code.as_str();
+        let code = self.code;
         self.info(code)
     }
 
@@ -71,10 +102,10 @@ impl ProviderError {
         self.info(code)
     }
 
-    fn info(self, code: &str) -> ErrorInfo {
+    fn info(self, code: ErrorCode) -> ErrorInfo {
         ErrorInfo {
             message: self.message,
-            code: code.to_owned(),
+            code: code.as_str().to_owned(),
             retryable: self.retryable,
             retry_after: self.retry_after.and_then(|time| time.try_into().ok()),
             provider_status: self.provider_status,
@@ -84,13 +115,12 @@ impl ProviderError {
 
     /// The existing service has `credentials` and `invalid_request` only for faults that it finds itself, and
     /// `max_retries` where another attempt would not help now.
-    fn old_code(&self) -> &'static str {
-        let is_own = self.provider_status.is_empty();
+    fn old_code(&self) -> ErrorCode {
         let is_kept = matches!(
             self.code,
             ErrorCode::PartialStream | ErrorCode::InvalidBackend | ErrorCode::Internal
         );
-        let is_own_fault = is_own
+        let is_own_fault = self.provider_status.is_empty()
             && matches!(
                 self.code,
                 ErrorCode::Credentials | ErrorCode::InvalidRequest
@@ -103,24 +133,21 @@ impl ProviderError {
                 | ErrorCode::DeadlineExceeded
                 | ErrorCode::MalformedToolCall
         );
-        let code = if is_kept || is_own_fault {
+        if is_kept || is_own_fault {
             self.code
         } else if may_pass {
             ErrorCode::MaxRetries
         } else {
             ErrorCode::Provider
-        };
-        code.as_str()
+        }
     }
 }
 
-fn cut(message: String) -> String {
-    match message.char_indices().nth(MAX_MESSAGE_CHARS) {
-        Some((end, _)) => message
-            .get(..end)
-            .map(|start| format!("{start}…"))
-            .unwrap_or_default(),
-        None => message,
+/// The first characters of a text, with a mark where it was cut.
+pub(super) fn cut(text: String, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
     }
 }
 

@@ -27,7 +27,7 @@ pub enum Finish {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Written {
     Nothing,
-    /// Only reasoning.
+    /// Reasoning, and nothing else.
     Thoughts,
     Text,
     Calls,
@@ -42,7 +42,7 @@ impl Finish {
             Self::MaxTokens => "max_tokens",
             Self::Safety => "safety",
             Self::Recitation => "recitation",
-            // The server lost the call for which the model stopped: the text before it is no answer.
+            // The server lost the call for which the model stopped: the text before it does not answer anything.
             Self::MalformedToolCall | Self::ToolCall => "malformed_tool_call",
             Self::ContextWindow => "context_window",
             Self::Paused => "paused",

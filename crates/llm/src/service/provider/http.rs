@@ -23,8 +23,8 @@ const USER_AGENT: &str = concat!("tarsy/", env!("CARGO_PKG_VERSION"));
 /// # Errors
 /// When it cannot be built, for example because a variable names an invalid proxy.
 pub fn client() -> Result<Client, ProviderError> {
-    static CLIENT: OnceLock<Result<Client, String>> = OnceLock::new();
-    built(CLIENT.get_or_init(|| build().map_err(|error| describe(&error.without_url()))))
+    static CLIENT: OnceLock<Result<Client, ProviderError>> = OnceLock::new();
+    CLIENT.get_or_init(|| build().map_err(unbuilt)).clone()
 }
 
 /// A client that uses no proxy, for a server of the machine itself without TLS.
@@ -32,12 +32,14 @@ pub fn client() -> Result<Client, ProviderError> {
 /// # Errors
 /// When it cannot be built.
 pub(crate) fn direct_client() -> Result<Client, ProviderError> {
-    static CLIENT: OnceLock<Result<Client, String>> = OnceLock::new();
-    built(CLIENT.get_or_init(|| {
-        install_ring();
-        let built = builder().no_proxy().tls_certs_only([]).build();
-        built.map_err(|error| describe(&error.without_url()))
-    }))
+    static CLIENT: OnceLock<Result<Client, ProviderError>> = OnceLock::new();
+    CLIENT
+        .get_or_init(|| {
+            install_ring();
+            let builder = builder().no_proxy().tls_certs_only([]);
+            builder.build().map_err(unbuilt)
+        })
+        .clone()
 }
 
 /// A client whose requests all go to a socket of this machine.
@@ -46,23 +48,18 @@ pub(crate) fn direct_client() -> Result<Client, ProviderError> {
 /// When it cannot be built.
 pub(crate) fn socket_client(path: PathBuf) -> Result<Client, ProviderError> {
     install_ring();
-    let built = Client::builder()
+    Client::builder()
         .no_gzip()
         .no_proxy()
         .tls_certs_only([])
         .redirect(Policy::none())
         .unix_socket(path)
-        .build();
-    built.map_err(|error| {
-        let reason = describe(&error.without_url());
-        ProviderError::new(ErrorCode::Internal, format!("http client: {reason}"))
-    })
+        .build()
+        .map_err(unbuilt)
 }
 
-fn built(client: &Result<Client, String>) -> Result<Client, ProviderError> {
-    client
-        .clone()
-        .map_err(|reason| ProviderError::new(ErrorCode::Internal, format!("http client: {reason}")))
+fn unbuilt(error: reqwest::Error) -> ProviderError {
+    ProviderError::internal(format!("http client: {}", describe(error)))
 }
 
 /// Another part of the process may have installed a provider of cryptography; there is only one, ring.
@@ -74,9 +71,10 @@ fn install_ring() {
 
 fn build() -> Result<Client, reqwest::Error> {
     install_ring();
+    // A machine without certificate authorities may still have a provider in its own network, without TLS.
     builder().build().or_else(|error| {
         tracing::warn!(
-            reason = describe(&error.without_url()),
+            reason = describe(error),
             "certificate authorities not loaded: only providers without TLS can be reached"
         );
         builder().tls_certs_only([]).build()
@@ -99,12 +97,13 @@ fn builder() -> ClientBuilder {
 pub fn unavailable(error: reqwest::Error) -> ProviderError {
     ProviderError::transient(
         ErrorCode::Unavailable,
-        format!("connection failed: {}", describe(&error.without_url())),
+        format!("connection failed: {}", describe(error)),
     )
 }
 
-/// An error and its innermost cause.
-fn describe(error: &reqwest::Error) -> String {
+/// An error and its innermost cause, without the URL, which may have a key.
+fn describe(error: reqwest::Error) -> String {
+    let error = error.without_url();
     let sources = std::iter::successors(error.source(), |error| (*error).source());
     match sources.last() {
         Some(cause) => format!("{error}: {cause}"),

@@ -23,27 +23,22 @@ pub fn address_of(provider: &Provider, value: &str) -> String {
     if value.contains("://") {
         return value.to_owned();
     }
-    let (authority, path) = value
-        .split_once('/')
-        .map_or((value, ""), |(authority, path)| (authority, path));
-    let is_number = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
-    let has_port = authority
-        .rsplit_once(':')
-        .is_some_and(|(_host, port)| is_number(port));
+    let (authority, path) = match value.split_once('/') {
+        None => (value, String::new()),
+        Some((authority, "")) => (authority, String::new()),
+        Some((authority, path)) => (authority, format!("/{path}")),
+    };
+    let has_port = authority.rsplit_once(':').is_some_and(|(_host, port)| {
+        !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())
+    });
     let default = provider
         .addresses
         .first()
         .and_then(|address| Url::parse(address).ok()?.port());
-    let port = default
-        .filter(|_port| !has_port)
-        .map(|port| format!(":{port}"))
-        .unwrap_or_default();
-    let path = if path.is_empty() {
-        String::new()
-    } else {
-        format!("/{path}")
-    };
-    format!("http://{authority}{port}{path}")
+    match default {
+        Some(port) if !has_port => format!("http://{authority}:{port}{path}"),
+        Some(_) | None => format!("http://{authority}{path}"),
+    }
 }
 
 #[cfg(test)]

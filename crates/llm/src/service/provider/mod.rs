@@ -4,6 +4,7 @@
 //! repeated attempts to [`retry`]. Each failure is a [`ProviderError`]. Nothing here knows the format of a provider,
 //! except for [`foreign`], which reads those of `provider_data`.
 
+pub(crate) mod conversation;
 pub mod known;
 pub mod key;
 pub mod status;
@@ -16,6 +17,7 @@ pub mod refused_tools;
 pub mod timeouts;
 pub mod error;
 pub mod finish;
+pub(crate) mod fields;
 mod encoded;
 mod echo;
 pub mod stream;

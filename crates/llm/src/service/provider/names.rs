@@ -2,11 +2,14 @@
 //!
 //! A model makes up names, too, and they stay in the conversation. There they get a form that every provider accepts.
 
-use std::fmt::Write as _;
+use std::collections::HashMap;
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 
-use super::error::{ErrorCode, ProviderError};
+use super::error::ProviderError;
+use super::schemas::Renamed;
+use crate::proto::ToolCallDelta;
 
 const SEPARATOR: &str = "__";
 /// The longest name that every provider accepts.
@@ -24,7 +27,7 @@ pub(crate) fn to_wire(name: &str) -> Result<String, ProviderError> {
             "Tool name segment '{segment}' in '{name}' contains '__' which conflicts with the dot separator encoding. \
              Rename the tool to avoid double underscores."
         );
-        return Err(ProviderError::new(ErrorCode::InvalidRequest, message));
+        return Err(ProviderError::invalid_request(message));
     }
     Ok(name.replace('.', SEPARATOR))
 }
@@ -40,49 +43,63 @@ pub(crate) fn in_history(name: &str) -> String {
 
 /// Whether every provider accepts it: Gemini wants a letter or `_` at the beginning.
 fn is_accepted(wire: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    let begins = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
     wire.len() <= MAX_BYTES
-        && wire.as_bytes().first().is_some_and(begins)
-        && wire.bytes().all(is_plain)
+        && wire
+            .as_bytes()
+            .first()
+            .is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
+        && wire
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
 fn made_up(name: &str) -> String {
-    let room = MAX_BYTES - HASH_DIGITS - 1;
-    let mut form = String::from(if name.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        ""
-    } else {
-        "tool_"
-    });
-    for letter in name.chars().map(|c| {
-        if c.is_ascii_alphanumeric() || c == '-' {
-            c
-        } else {
-            '_'
-        }
-    }) {
-        if form.len() >= room {
+    let mut form = String::new();
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        form.push_str("tool_");
+    }
+    for letter in name.chars() {
+        if form.len() >= MAX_BYTES - HASH_DIGITS - 1 {
             break;
         }
-        if letter != '_' || !form.ends_with('_') {
+        if letter.is_ascii_alphanumeric() || letter == '-' {
             form.push(letter);
+        } else if !form.ends_with('_') {
+            form.push('_');
         }
     }
-    let mut form = form.trim_end_matches('_').to_owned();
-    for (place, byte) in Sha256::digest(name.as_bytes())
-        .iter()
-        .take(HASH_DIGITS / 2)
-        .enumerate()
-    {
-        // Writing to a text cannot fail.
-        let _infallible = write!(form, "{}{byte:02x}", if place == 0 { "_" } else { "" });
-    }
-    form
+    let form = form.trim_end_matches('_');
+    let hash = HEXLOWER.encode(&Sha256::digest(name));
+    format!("{form}_{hash:.HASH_DIGITS$}")
 }
 
-/// The name for clients.
+/// The name of a tool for clients: `server.tool` instead of `server__tool`.
 pub(crate) fn from_wire(name: &str) -> String {
     name.replace(SEPARATOR, ".")
+}
+
+/// A call of the model for clients. One without an id gets one, and `renamed` has the tools some of whose properties
+/// have another name at the provider.
+pub(crate) fn tool_call(
+    id: String,
+    wire_name: &str,
+    arguments: String,
+    renamed: &HashMap<String, Renamed>,
+) -> ToolCallDelta {
+    let call_id = if id.is_empty() {
+        format!("call_{}", uuid::Uuid::new_v4().simple())
+    } else {
+        id
+    };
+    let arguments = match renamed.get(wire_name) {
+        Some(properties) => properties.restored(&arguments),
+        None => arguments,
+    };
+    ToolCallDelta {
+        call_id,
+        name: from_wire(wire_name),
+        arguments,
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Options of a request that every provider has.
 
+use std::str::FromStr;
 use std::time::Duration;
 
-use super::error::{ErrorCode, ProviderError};
+use super::error::ProviderError;
 use super::timeouts::Timeouts;
 use crate::proto::{GenerateRequest, TEMPERATURE_OPTION, ThinkingConfig};
 use tarsy_core::plan::option;
@@ -14,29 +15,14 @@ pub(crate) const BUDGET_OPTION: &str = "thinking_budget";
 /// The limit on the model's thinking: the fields of the request, or else the options.
 ///
 /// # Errors
-/// `invalid_request` when an option is no number.
+/// `invalid_request` when an option is not a number.
 pub fn thinking(request: &GenerateRequest) -> Result<ThinkingConfig, ProviderError> {
     let mut wanted = request.thinking.clone().unwrap_or_default();
-    let option = |name| {
-        request
-            .llm_config
-            .as_ref()
-            .and_then(|config| config.options.get(name))
-    };
     if wanted.level.is_empty() && wanted.budget.is_none() {
-        wanted.level = option(LEVEL_OPTION).cloned().unwrap_or_default();
-        wanted.budget = option(BUDGET_OPTION)
-            .map(|text| text.parse().map_err(|_error| no_number()))
-            .transpose()?;
+        wanted.level = request.option(LEVEL_OPTION).unwrap_or_default().to_owned();
+        wanted.budget = parsed(request, BUDGET_OPTION, "number of tokens", |_: &i32| true)?;
     }
     Ok(wanted)
-}
-
-fn no_number() -> ProviderError {
-    ProviderError::new(
-        ErrorCode::InvalidRequest,
-        format!("the option '{BUDGET_OPTION}' is no number of tokens"),
-    )
 }
 
 /// The temperature that the request asks for.
@@ -44,37 +30,24 @@ fn no_number() -> ProviderError {
 /// # Errors
 /// `invalid_request` when it is no number from 0 to 2.
 pub fn temperature(request: &GenerateRequest) -> Result<Option<f64>, ProviderError> {
-    let option = request
-        .llm_config
-        .as_ref()
-        .and_then(|config| config.options.get(TEMPERATURE_OPTION));
-    let number = option.map(|text| {
-        text.parse::<f64>()
-            .ok()
-            .filter(|number| (0.0..=2.0).contains(number))
-    });
-    let message = format!("the option '{TEMPERATURE_OPTION}' is no number from 0 to 2");
-    number
-        .map(|number| number.ok_or_else(|| ProviderError::new(ErrorCode::InvalidRequest, message)))
-        .transpose()
+    parsed(
+        request,
+        TEMPERATURE_OPTION,
+        "number from 0 to 2",
+        |number| (0.0..=2.0).contains(number),
+    )
 }
 
-/// The longest time that the provider may take: `default`, and what the request says instead.
+/// The time limits of a provider: `default`, replaced where the request has an option.
 ///
 /// # Errors
 /// `invalid_request` when an option is no positive number of milliseconds.
 pub fn timeouts(request: &GenerateRequest, default: Timeouts) -> Result<Timeouts, ProviderError> {
     let limit = |name: &str| {
-        let option = request
-            .llm_config
-            .as_ref()
-            .and_then(|config| config.options.get(name));
-        let millis = option.map(|text| text.parse::<u64>().ok().filter(|millis| *millis > 0));
-        let message = format!("the option '{name}' is no positive number of milliseconds");
-        let error = || ProviderError::new(ErrorCode::InvalidRequest, message);
-        millis
-            .map(|millis| millis.map(Duration::from_millis).ok_or_else(error))
-            .transpose()
+        let millis = parsed(request, name, "positive number of milliseconds", |millis| {
+            *millis > 0
+        })?;
+        Ok::<_, ProviderError>(millis.map(Duration::from_millis))
     };
     Ok(Timeouts {
         first_chunk: limit(option::FIRST_CHUNK_TIMEOUT)?.unwrap_or(default.first_chunk),
@@ -84,9 +57,27 @@ pub fn timeouts(request: &GenerateRequest, default: Timeouts) -> Result<Timeouts
     })
 }
 
+/// The value of an option; `kind` describes the valid values in the error.
+fn parsed<T: FromStr>(
+    request: &GenerateRequest,
+    name: &str,
+    kind: &str,
+    is_valid: impl Fn(&T) -> bool,
+) -> Result<Option<T>, ProviderError> {
+    let Some(text) = request.option(name) else {
+        return Ok(None);
+    };
+    let value = text.parse().ok().filter(is_valid);
+    value
+        .map(Some)
+        .ok_or_else(|| ProviderError::invalid_request(format!("the option '{name}' is no {kind}")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::provider::ErrorCode;
+
     use crate::proto::LlmConfig;
 
     #[test]
@@ -110,7 +101,8 @@ mod tests {
         };
         let default = Timeouts::default();
         assert_eq!(read(&[]), Ok(default));
-        let (first_chunk, stall) = (Duration::from_secs(300), Duration::from_millis(1));
+        let first_chunk = Duration::from_secs(300);
+        let stall = Duration::from_millis(1);
         let whole = Some(Duration::from_secs(600));
         let options = [
             ("first_chunk_timeout_ms", "300000"),

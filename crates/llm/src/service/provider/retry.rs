@@ -17,7 +17,7 @@ use crate::service::labels::ProviderLabel;
 use tarsy_engine::backoff::Backoff;
 use tarsy_engine::trace::{self, gen_ai};
 
-/// Also the number in the message of an exhausted request.
+/// The message of an exhausted request has this number, too.
 const MAX_ATTEMPTS: u32 = 3;
 const BACKOFF: Backoff = Backoff {
     first: Duration::from_secs(1),
@@ -25,6 +25,15 @@ const BACKOFF: Backoff = Backoff {
 };
 /// A client that is asked to wait longer gets the error with the delay, and can wait by itself.
 const MAX_DELAY: Duration = Duration::from_secs(120);
+
+/// The former answers that a request repeats with their signatures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Signatures {
+    /// Every answer whose signatures the model should accept.
+    Replayed,
+    /// None, because the model refused them.
+    Rebuilt,
+}
 
 /// A request that can be sent several times.
 pub(crate) trait Attempt {
@@ -38,26 +47,31 @@ pub(crate) trait Attempt {
     fn key(&self) -> Option<&ApiKey>;
 }
 
-/// Makes the attempts of a call and ends its stream.
-pub(crate) async fn run(call: &Call<'_>, attempt: &mut (impl Attempt + Send)) {
+/// Makes the attempts of a call and ends its stream. `attempt` is the failure of a request that could not be prepared.
+pub(crate) async fn run(call: &Call<'_>, attempt: Result<impl Attempt + Send, ProviderError>) {
+    let mut attempt = match attempt {
+        Ok(attempt) => attempt,
+        Err(error) => return call.writer.fail(error).await,
+    };
     let mut attempts = 0;
     loop {
         attempts += 1;
         let span = span(call.request, attempts);
-        let Err(error) = run_once(call, attempt).instrument(span.clone()).await else {
+        let Err(error) = run_once(call, &mut attempt).instrument(span.clone()).await else {
+            // The span has the time of the attempt alone, and not that of a slow client.
             drop(span);
             return call.writer.end().await;
         };
         trace::fail(&span, error.code.as_str());
         drop(span);
+        // A provider may repeat the key or the prompt in its error, which goes to the client and into the log.
         let error = match attempt.key() {
             Some(key) => without_key(error, key),
             None => error,
         };
         let error = without_conversation(ProviderError { attempts, ..error }, call.request);
-        let delay = match delay(call, &error) {
-            Some(delay) => delay,
-            None => return call.writer.fail(explained(call, error)).await,
+        let Some(delay) = delay(call, &error) else {
+            return call.writer.fail(explained(call, error)).await;
         };
         tracing::warn!(
             request_id = call.request.request_id,
@@ -73,11 +87,7 @@ pub(crate) async fn run(call: &Call<'_>, attempt: &mut (impl Attempt + Send)) {
 }
 
 fn span(request: &GenerateRequest, attempt: u32) -> Span {
-    let model = request
-        .llm_config
-        .as_ref()
-        .map_or("", |config| config.model.as_str());
-    gen_ai::provider_attempt(ProviderLabel::of(request).gen_ai, model, attempt)
+    gen_ai::provider_attempt(ProviderLabel::of(request).gen_ai, request.model(), attempt)
 }
 
 /// One attempt. If the provider refuses the signatures of the history, a second request without them belongs to it.
@@ -105,15 +115,11 @@ async fn run_once(
     attempt.run(call).await
 }
 
-/// The failure without the key in the words of the provider, which may stand in every field of its answer.
+/// The failure without the key, which a provider may repeat in every field of its answer.
 pub fn without_key(error: ProviderError, key: &ApiKey) -> ProviderError {
-    let (message, provider_status) = (
-        key.redact(&error.message),
-        key.redact(&error.provider_status),
-    );
     ProviderError {
-        message,
-        provider_status,
+        message: key.redact(&error.message),
+        provider_status: key.redact(&error.provider_status),
         ..error
     }
 }
@@ -233,7 +239,7 @@ mod tests {
         let writer = ResponseWriter::new(sender, &[ACCEPT_CODES, ACCEPT_RETRY].map(str::to_owned));
         let request = GenerateRequest::default();
         let began = Instant::now();
-        let mut script = Script {
+        let script = Script {
             steps: script.into(),
             rebuilds: [Ok(())].into(),
         };
@@ -243,7 +249,7 @@ mod tests {
                 deadline,
                 writer: &writer,
             },
-            &mut script,
+            Ok(script),
         )
         .await;
         drop(writer);

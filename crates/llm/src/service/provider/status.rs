@@ -57,8 +57,8 @@ impl ProviderStatus {
         }
     }
 
-    /// The same status with the outcome of what a backend does before it sends a call. A key that is not set and that
-    /// the backend does not miss is not needed.
+    /// Adds the error with which a backend would fail before it sends a call. Without an error, a key that is not set
+    /// is not needed.
     #[must_use]
     pub(crate) fn with_error(self, error: Option<ProviderError>) -> Self {
         let is_missed = error.is_some() || self.key != KeyStatus::NotSet;

@@ -39,7 +39,7 @@ pub(crate) enum Limit {
     FirstChunk,
     Stall,
     Whole,
-    /// No key sets it.
+    /// A limit of the program, which no key sets.
     Fixed,
 }
 
@@ -57,24 +57,20 @@ impl Limit {
 
 /// A time-out: its duration and its beginning.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Silence {
+pub(crate) struct Timeout {
     limit: Duration,
     since: Instant,
     kind: Limit,
 }
 
-impl Silence {
+impl Timeout {
+    /// A time-out that no key sets.
     pub(crate) fn since(since: Instant, limit: Duration) -> Self {
-        Self {
-            limit,
-            since,
-            kind: Limit::Fixed,
-        }
+        Self::set_by(Limit::Fixed, since, limit)
     }
 
-    /// The same with the key that sets it.
-    pub(crate) fn set_by(self, kind: Limit) -> Self {
-        Self { kind, ..self }
+    fn set_by(kind: Limit, since: Instant, limit: Duration) -> Self {
+        Self { limit, since, kind }
     }
 
     fn left(self) -> Duration {
@@ -85,17 +81,18 @@ impl Silence {
 impl Timeouts {
     /// The time-out for the next part: the first part of an answer (`last` is `None`), or the next one. `began` is the
     /// time of the request.
-    pub(crate) fn next_part(self, began: Instant, last: Option<Instant>) -> Silence {
+    pub(crate) fn next_part(self, began: Instant, last: Option<Instant>) -> Timeout {
         let part = match last {
-            None => Silence::since(began, self.first_chunk).set_by(Limit::FirstChunk),
-            Some(last) => Silence::since(last, self.stall).set_by(Limit::Stall),
+            None => Timeout::set_by(Limit::FirstChunk, began, self.first_chunk),
+            Some(last) => Timeout::set_by(Limit::Stall, last, self.stall),
         };
-        let whole = self
-            .whole
-            .map(|whole| Silence::since(began, whole).set_by(Limit::Whole));
-        whole
-            .filter(|whole| whole.left() < part.left())
-            .unwrap_or(part)
+        let Some(whole) = self.whole else { return part };
+        let whole = Timeout::set_by(Limit::Whole, began, whole);
+        if whole.left() < part.left() {
+            whole
+        } else {
+            part
+        }
     }
 }
 
@@ -105,10 +102,10 @@ impl Timeouts {
 /// When the provider is silent for too long or the deadline passes. After a deadline no other attempt makes sense.
 pub(crate) async fn within<T>(
     deadline: Deadline,
-    silence: Silence,
+    silence: Timeout,
     work: impl Future<Output = T>,
 ) -> Result<T, ProviderError> {
-    let Silence { limit, kind, .. } = silence;
+    let Timeout { limit, kind, .. } = silence;
     timeout(deadline.limit(silence.left()), work)
         .await
         .map_err(|_elapsed| {
@@ -133,7 +130,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn only_a_timeout_before_the_deadline_can_be_retried() {
         let limit = Duration::from_secs(120);
-        let silence = Silence::since(Instant::now(), limit);
+        let silence = Timeout::since(Instant::now(), limit);
         tokio::time::advance(Duration::from_secs(50)).await;
         let error = within(Deadline::default(), silence, pending::<()>())
             .await
@@ -143,7 +140,7 @@ mod tests {
             (true, "Generation timed out after 120s")
         );
         assert_eq!(silence.since.elapsed(), limit);
-        let silence = Silence::since(Instant::now(), limit);
+        let silence = Timeout::since(Instant::now(), limit);
         let error = within(
             Deadline::after(Duration::from_secs(3)),
             silence,

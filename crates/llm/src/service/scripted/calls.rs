@@ -24,7 +24,7 @@ struct CallRecord {
     request_id: String,
 }
 
-/// The calls so far.
+/// The log of the calls at each position.
 #[derive(Debug)]
 pub(super) struct CallLog {
     /// All replicas append to the same file, and their restarts do not reset it.

@@ -65,12 +65,16 @@ pub(super) fn filled(answer: &RecordedAnswer, request: &GenerateRequest) -> Reco
 fn fill_execution(arguments: &mut Value, execution_id: &str) {
     match arguments {
         Value::String(text) => *text = text.replace(EXECUTION, execution_id),
-        Value::Array(values) => values
-            .iter_mut()
-            .for_each(|value| fill_execution(value, execution_id)),
-        Value::Object(fields) => fields
-            .values_mut()
-            .for_each(|value| fill_execution(value, execution_id)),
+        Value::Array(values) => {
+            for value in values {
+                fill_execution(value, execution_id);
+            }
+        }
+        Value::Object(fields) => {
+            for value in fields.values_mut() {
+                fill_execution(value, execution_id);
+            }
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

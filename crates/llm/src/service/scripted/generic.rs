@@ -1,5 +1,5 @@
-//! Alerts and questions without a transcript. The recording `generic`, which has to be configured, quotes them and says
-//! that no model was called. Without it they are errors.
+//! Alerts and questions without a transcript. The recording `generic`, which has to be configured, quotes them and
+//! states that no model was called. Without it they are errors.
 
 use crate::proto::ConversationMessage;
 use tarsy_drill::transcript::{Chunk, Question, RecordedAnswer, Transcript, Usage};
@@ -17,17 +17,10 @@ const MAX_QUOTED_CHARS: usize = 120;
 
 /// The answer to an alert that no transcript matches.
 pub(super) fn transcript<'a>(prompt: impl Iterator<Item = &'a ConversationMessage>) -> Transcript {
-    let prompt: String = prompt
-        .filter(|message| message.role == USER)
-        .map(|message| message.content.as_str())
-        .collect();
-    let alert = fenced(&prompt).unwrap_or(prompt);
-    let (title, quoted) = (title_of(&alert), lines(&alert));
-    let quotes = quoted
-        .iter()
-        .map(|line| format!("> {line}"))
-        .collect::<Vec<_>>()
-        .join("\n");
+    let alert = alert(prompt);
+    let title = title_of(&alert);
+    let quotes: Vec<String> = lines(&alert).map(|line| format!("> {line}")).collect();
+    let quotes = quotes.join("\n");
     let text = format!(
         "Cause: not investigated: this is a recording, no model was asked about \"{title}\".\n\
          Evidence: only the alert itself [alert]; no tool was called.\n\
@@ -41,10 +34,7 @@ pub(super) fn transcript<'a>(prompt: impl Iterator<Item = &'a ConversationMessag
 
 /// The answer to a follow-up question that no transcript answers.
 pub(super) fn answer(question: &str) -> Transcript {
-    let asked = lines(question)
-        .into_iter()
-        .next()
-        .unwrap_or_else(|| "a question without text".to_owned());
+    let asked = first_line(question, "a question without text");
     let text = format!(
         "No answer: this is a recording, no model was asked \"{asked}\".\n\n\
          The provider is configured with `transcript: generic`, which answers every question like this. Configure an LLM \
@@ -58,11 +48,7 @@ pub(super) fn answer(question: &str) -> Transcript {
 
 /// The error for an alert that no transcript matches.
 pub(super) fn unknown_alert<'a>(prompt: impl Iterator<Item = &'a ConversationMessage>) -> String {
-    let prompt: String = prompt
-        .filter(|message| message.role == USER)
-        .map(|message| message.content.as_str())
-        .collect();
-    let title = title_of(&fenced(&prompt).unwrap_or(prompt));
+    let title = title_of(&alert(prompt));
     format!(
         "not investigated: the model is a recording that does not know the alert \"{title}\"; it knows those of \
          `tarsy drill --list`. Configure a model: tarsy init"
@@ -71,10 +57,7 @@ pub(super) fn unknown_alert<'a>(prompt: impl Iterator<Item = &'a ConversationMes
 
 /// The error for a question that the transcript of its investigation does not answer.
 pub(super) fn unknown_question(question: &str, known: &[Question]) -> String {
-    let asked = lines(question)
-        .into_iter()
-        .next()
-        .unwrap_or_else(|| "a question without text".to_owned());
+    let asked = first_line(question, "a question without text");
     let words: Vec<String> = known
         .iter()
         .map(|known| format!("\"{}\"", known.matches))
@@ -126,13 +109,21 @@ pub(super) fn question<'a>(
     None
 }
 
-/// The alert of a prompt: the text between the first fences for text.
+/// The alert of a prompt: the text between the first fences for text, or else the whole text of the user.
+fn alert<'a>(prompt: impl Iterator<Item = &'a ConversationMessage>) -> String {
+    let prompt: String = prompt
+        .filter(|message| message.role == USER)
+        .map(|message| message.content.as_str())
+        .collect();
+    fenced(&prompt).unwrap_or(prompt)
+}
+
 fn fenced(prompt: &str) -> Option<String> {
     let mut lines = prompt.lines().map(str::trim_end);
-    let is_fence = |fence: &&str| fence.len() >= 3 && fence.chars().all(|c| c == '`');
-    let fence = lines
-        .by_ref()
-        .find_map(|line| line.strip_suffix("text").filter(is_fence))?;
+    let fence = lines.by_ref().find_map(|line| {
+        let fence = line.strip_suffix("text")?;
+        (fence.len() >= 3 && fence.chars().all(|c| c == '`')).then_some(fence)
+    })?;
     let inside: Vec<&str> = lines
         .take_while(|line| *line != fence)
         .filter(|line| !line.starts_with(TYPE_LINE))
@@ -141,10 +132,7 @@ fn fenced(prompt: &str) -> Option<String> {
 }
 
 fn title_of(alert: &str) -> String {
-    let first = || lines(alert).into_iter().next();
-    name(alert)
-        .or_else(first)
-        .unwrap_or_else(|| "an alert without text".to_owned())
+    name(alert).unwrap_or_else(|| first_line(alert, "an alert without text"))
 }
 
 /// The value of `alertname`, in JSON, YAML or labels.
@@ -159,11 +147,16 @@ fn name(alert: &str) -> Option<String> {
 }
 
 /// The first lines with words, without headings.
-fn lines(alert: &str) -> Vec<String> {
-    let lines = alert.lines().map(str::trim);
-    let worded =
-        lines.filter(|line| !line.starts_with('#') && line.contains(char::is_alphanumeric));
-    worded.take(MAX_QUOTED_LINES).map(cut).collect()
+fn lines(text: &str) -> impl Iterator<Item = String> {
+    text.lines()
+        .map(str::trim)
+        .filter(|line| !line.starts_with('#') && line.contains(char::is_alphanumeric))
+        .take(MAX_QUOTED_LINES)
+        .map(cut)
+}
+
+fn first_line(text: &str, otherwise: &str) -> String {
+    lines(text).next().unwrap_or_else(|| otherwise.to_owned())
 }
 
 fn cut(line: &str) -> String {
@@ -221,10 +214,8 @@ mod tests {
             content: content.into(),
             ..Default::default()
         };
-        let (system, user) = (
-            message("system", "````question\nno\n````"),
-            message(USER, prompt),
-        );
+        let system = message("system", "````question\nno\n````");
+        let user = message(USER, prompt);
         assert_eq!(
             question([&system, &user].into_iter()).as_deref(),
             Some("why\n```?")

@@ -1,7 +1,7 @@
 //! The backend `scripted`: replays a transcript instead of calling a model, for drills, tests and benchmarks.
 //!
 //! The position in the transcript is the number of assistant messages in the request, so every replica gives the same
-//! answer. Every answer is a recording, and says so where a person could take it for the finding of a model
+//! answer. Every answer is a recording, and states this where a person could take it for the finding of a model
 //! (`generic.rs`).
 
 mod calls;
@@ -91,33 +91,24 @@ impl Scripted {
     }
 
     pub(super) async fn generate(&self, request: &GenerateRequest, writer: &ResponseWriter) {
-        if let Err(failure) = self.replay(request, writer).await {
-            let Failure { code, message } = failure;
-            writer
-                .error(ErrorInfo {
-                    code: code.to_owned(),
-                    message,
-                    ..ErrorInfo::default()
-                })
-                .await;
+        if let Err(Failure { code, message }) = self.replay(request, writer).await {
+            let error = ErrorInfo {
+                code: code.to_owned(),
+                message,
+                ..ErrorInfo::default()
+            };
+            writer.error(error).await;
         }
     }
 
     /// Whether the recording that the configuration names exists.
     pub(super) fn check(&self, config: &LlmConfig) -> ProviderStatus {
-        let name = config
-            .options
-            .get(TRANSCRIPT_OPTION)
-            .map(String::as_str)
-            .unwrap_or_default();
+        let name = config.options.get(TRANSCRIPT_OPTION);
+        let name = name.map(String::as_str).unwrap_or_default();
+        let mut transcripts = self.options.transcripts.iter();
         let is_known = ["", generic::NAME].contains(&name)
-            || self
-                .options
-                .transcripts
-                .iter()
-                .any(|transcript| transcript.name == name);
-        let error = (!is_known)
-            .then(|| ProviderError::new(ErrorCode::InvalidRequest, self.no_transcript(name)));
+            || transcripts.any(|transcript| transcript.name == name);
+        let error = (!is_known).then(|| ProviderError::invalid_request(self.no_transcript(name)));
         ProviderStatus::without_call(error)
     }
 
@@ -135,6 +126,7 @@ impl Scripted {
             execution_id: request.execution_id.clone(),
             index,
         };
+        // The call is recorded first: a failure that ends after some calls counts this one, too.
         self.calls
             .record(&position, &request.request_id)
             .await
@@ -149,10 +141,9 @@ impl Scripted {
         }
         let tokens = window::tokens(request);
         if let Some(window) = transcript.context_window.filter(|window| tokens > *window) {
-            let message = format!("prompt is too long: {tokens} tokens > {window} maximum");
             return Err(Failure {
                 code: ErrorCode::ContextWindowExceeded.as_str(),
-                message,
+                message: format!("prompt is too long: {tokens} tokens > {window} maximum"),
             });
         }
         let answers = conversation(&transcript, question.as_deref(), request);
@@ -199,10 +190,9 @@ impl Scripted {
             return Ok(generic());
         }
         let found = self.pick(request).map_err(Failure::invalid_request)?;
-        let fits = |found: &Transcript| {
-            question.is_none_or(|question| answers_to(found, question, request).is_some())
-        };
-        if let Some(found) = found.filter(|found| fits(found)) {
+        if let Some(found) = found
+            && question.is_none_or(|question| answers_to(found, question, request).is_some())
+        {
             return Ok(Cow::Borrowed(found));
         }
         if self.options.unknown == Unknown::Generic {
@@ -323,11 +313,7 @@ fn has_match<'a>(
 
 /// The transcript that a request names; empty if it names none.
 fn requested_name(request: &GenerateRequest) -> &str {
-    let option = request
-        .llm_config
-        .as_ref()
-        .and_then(|config| config.options.get(TRANSCRIPT_OPTION));
-    option.map(String::as_str).unwrap_or_default()
+    request.option(TRANSCRIPT_OPTION).unwrap_or_default()
 }
 
 /// The recorded answers to a follow-up question about the report of the request.
@@ -337,11 +323,12 @@ fn answers_to<'a>(
     request: &GenerateRequest,
 ) -> Option<&'a [RecordedAnswer]> {
     let question = question.to_lowercase();
-    let is_in_prompt =
-        |part: &String| prompt(request).any(|message| message.content.contains(part));
     let found = transcript.questions.iter().find(|known| {
         question.contains(&known.matches.to_lowercase())
-            && known.report.as_ref().is_none_or(is_in_prompt)
+            && known
+                .report
+                .as_ref()
+                .is_none_or(|part| prompt(request).any(|message| message.content.contains(part)))
     });
     found.map(|known| known.answers.as_slice())
 }

@@ -1,7 +1,7 @@
 //! Converts recorded work of a provider's own tools into messages of the protocol.
 
 use crate::proto::{CodeExecutionDelta, GroundingChunkInfo, GroundingDelta, GroundingSupport};
-use tarsy_drill::transcript::{Code, CodeResult, Research, Resting};
+use tarsy_drill::transcript::{Code, CodeResult, Research};
 
 pub(super) fn code(code: &Code) -> CodeExecutionDelta {
     let Code { code, language, id } = code.clone();
@@ -29,31 +29,31 @@ pub(super) fn code_result(result: &CodeResult) -> CodeExecutionDelta {
 
 /// `text` is the text of the answer so far: providers send positions as byte offsets in it.
 pub(super) fn grounding(research: &Research, text: &str) -> GroundingDelta {
+    let mut grounding = GroundingDelta {
+        web_search_queries: research.queries.clone(),
+        search_entry_point_html: research.search_widget.clone(),
+        ..GroundingDelta::default()
+    };
+    for source in &research.sources {
+        grounding.grounding_chunks.push(GroundingChunkInfo {
+            uri: source.uri.clone(),
+            title: source.title.clone(),
+        });
+    }
     let mut after = 0;
-    let mut support = |resting: &Resting| {
+    for resting in &research.supports {
         let (start_index, end_index) = resting
             .bytes
             .unwrap_or_else(|| position(text, &resting.text, &mut after));
-        GroundingSupport {
+        grounding.grounding_supports.push(GroundingSupport {
             start_index,
             end_index,
             text: resting.text.clone(),
             grounding_chunk_indices: resting.sources.clone(),
             ..GroundingSupport::default()
-        }
-    };
-    let source = |source: &tarsy_core::native::Source| GroundingChunkInfo {
-        uri: source.uri.clone(),
-        title: source.title.clone(),
-    };
-    GroundingDelta {
-        web_search_queries: research.queries.clone(),
-        grounding_chunks: research.sources.iter().map(source).collect(),
-        grounding_supports: research.supports.iter().map(&mut support).collect(),
-        search_entry_point_html: research.search_widget.clone(),
-        url_retrievals: Vec::new(),
-        other_sources: Vec::new(),
+        });
     }
+    grounding
 }
 
 /// The byte range of a piece. The search starts after the previous piece, then again at the beginning.

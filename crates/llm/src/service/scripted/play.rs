@@ -71,42 +71,37 @@ impl Player<'_> {
             half: text_chars(answer) / 2,
             passed_half: !self.gate_every_answer,
         };
-        let (mut calls, mut sent) = (0_usize, String::new());
-        let thinking = |content| Content::Thinking(ThinkingDelta { content });
-        let visible = |content| Content::Text(TextDelta { content });
+        let mut calls = 0_usize;
+        let mut sent = String::new();
         for chunk in &answer.chunks {
             match chunk {
-                Chunk::Thinking(text) => self.stream(thinking, text, &mut progress, writer).await?,
+                Chunk::Thinking(text) => {
+                    self.stream(thinking, text, &mut progress, writer).await?;
+                }
                 Chunk::Text(text) => {
                     self.stream(visible, text, &mut progress, writer).await?;
                     sent.push_str(text);
                 }
                 Chunk::Call(call) => {
-                    let index = self.position.index;
-                    let call_id = format!("call_{index}_{calls}");
-                    calls += 1;
-                    let arguments = call.arguments_text();
-                    let call = ToolCallDelta {
-                        call_id,
+                    let call = Content::ToolCall(ToolCallDelta {
+                        call_id: format!("call_{}_{calls}", self.position.index),
                         name: call.tool.clone(),
-                        arguments,
-                    };
-                    writer.content(Content::ToolCall(call)).await;
+                        arguments: call.arguments_text(),
+                    });
+                    calls += 1;
+                    writer.content(call).await;
                 }
                 Chunk::Code(code) => {
-                    writer
-                        .content(Content::CodeExecution(native::code(code)))
-                        .await
+                    let code = native::code(code);
+                    writer.content(Content::CodeExecution(code)).await;
                 }
                 Chunk::CodeResult(result) => {
-                    writer
-                        .content(Content::CodeExecution(native::code_result(result)))
-                        .await
+                    let result = native::code_result(result);
+                    writer.content(Content::CodeExecution(result)).await;
                 }
                 Chunk::Grounding(research) => {
-                    writer
-                        .content(Content::Grounding(native::grounding(research, &sent)))
-                        .await
+                    let grounding = native::grounding(research, &sent);
+                    writer.content(Content::Grounding(grounding)).await;
                 }
                 // A sleep of no time would last until the next tick of the timer.
                 Chunk::Wait(time) if time.is_zero() => {}
@@ -185,14 +180,22 @@ impl Player<'_> {
     }
 }
 
+fn thinking(content: String) -> Content {
+    Content::Thinking(ThinkingDelta { content })
+}
+
+fn visible(content: String) -> Content {
+    Content::Text(TextDelta { content })
+}
+
 fn text_chars(answer: &RecordedAnswer) -> usize {
-    let chars = |chunk: &Chunk| {
-        let (Chunk::Thinking(text) | Chunk::Text(text)) = chunk else {
-            return 0;
-        };
-        text.chars().count()
-    };
-    answer.chunks.iter().map(chars).sum()
+    let mut chars = 0;
+    for chunk in &answer.chunks {
+        if let Chunk::Thinking(text) | Chunk::Text(text) = chunk {
+            chars += text.chars().count();
+        }
+    }
+    chars
 }
 
 fn tokens(usage: Usage) -> UsageInfo {

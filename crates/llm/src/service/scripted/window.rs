@@ -24,23 +24,18 @@ pub(super) fn tokens(request: &GenerateRequest) -> u64 {
 
 /// The usage of an answer to a request of `input` tokens.
 pub(super) fn usage(input: u64, chunks: &[Chunk]) -> Usage {
-    // Bytes of reasoning, and of everything else.
-    let of = |chunk: &Chunk| match chunk {
-        Chunk::Thinking(text) => (text.len(), 0),
-        Chunk::Text(text) => (0, text.len()),
-        Chunk::Call(call) => (0, call.tool.len() + call.arguments_text().len()),
-        Chunk::Code(code) => (0, code.code.len()),
-        Chunk::CodeResult(_)
-        | Chunk::Grounding(_)
-        | Chunk::Wait(_)
-        | Chunk::Gate(_)
-        | Chunk::Cut(())
-        | Chunk::Hang(()) => (0, 0),
-    };
-    let (thinking, output) = chunks
-        .iter()
-        .map(of)
-        .fold((0, 0), |sum, bytes| (sum.0 + bytes.0, sum.1 + bytes.1));
+    let mut thinking = 0;
+    let mut output = 0;
+    for chunk in chunks {
+        match chunk {
+            Chunk::Thinking(text) => thinking += text.len(),
+            Chunk::Text(text) => output += text.len(),
+            Chunk::Call(call) => output += call.tool.len() + call.arguments_text().len(),
+            Chunk::Code(code) => output += code.code.len(),
+            Chunk::CodeResult(_) | Chunk::Grounding(_) => {}
+            Chunk::Wait(_) | Chunk::Gate(_) | Chunk::Cut(()) | Chunk::Hang(()) => {}
+        }
+    }
     let tokens = |bytes: usize| u32::try_from(bytes.div_ceil(BYTES_PER_TOKEN)).unwrap_or(u32::MAX);
     Usage {
         input: u32::try_from(input).unwrap_or(u32::MAX),

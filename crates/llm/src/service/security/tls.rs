@@ -1,6 +1,6 @@
 //! TLS of the listener, with files that may change while it listens.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ impl ServerTls {
 
     /// Accepts connections with the newest good files.
     pub(in crate::service) fn acceptor(&self) -> TlsAcceptor {
-        Arc::clone(&self.current().config).into()
+        Arc::clone(&self.current.lock().config).into()
     }
 
     pub(super) fn reload(&self) {
@@ -71,10 +71,11 @@ impl ServerTls {
             .as_ref()
             .map(Contents::hash)
             .map_err(FileError::clone);
-        let mut current = self.current();
+        let mut current = self.current.lock();
         if current.tried == tried {
             return;
         }
+        // A fault is kept as well, so that it is logged once and not at each read.
         current.tried = tried;
         match contents.and_then(|contents| contents.config(&self.files)) {
             Ok(config) => {
@@ -85,10 +86,6 @@ impl ServerTls {
                 tracing::error!(%fault, "certificates not read again: the last ones stay in use")
             }
         }
-    }
-
-    fn current(&self) -> MutexGuard<'_, Current> {
-        self.current.lock()
     }
 }
 
@@ -101,23 +98,18 @@ struct Contents {
 
 impl Contents {
     fn read(files: &TlsFiles) -> Result<Self, FileError> {
-        let client_ca = files.client_ca.as_deref().map(pem::read).transpose()?;
         Ok(Self {
+            client_ca: files.client_ca.as_deref().map(pem::read).transpose()?,
             certificate: pem::read(&files.certificate)?,
             key: pem::read(&files.key)?,
-            client_ca,
         })
     }
 
     fn hash(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
-        for bytes in [
-            Some(&self.certificate),
-            Some(&self.key),
-            self.client_ca.as_ref(),
-        ]
-        .into_iter()
-        .flatten()
+        for bytes in [&self.certificate, &self.key]
+            .into_iter()
+            .chain(&self.client_ca)
         {
             hash.update(Sha256::digest(bytes));
         }
@@ -127,17 +119,16 @@ impl Contents {
     fn config(&self, files: &TlsFiles) -> Result<Arc<ServerConfig>, FileError> {
         let of_certificate =
             |error: rustls::Error| FileError::new(&files.certificate, error.to_string());
-        let builder = ServerConfig::builder_with_provider(pem::provider());
-        let builder = builder
+        let builder = ServerConfig::builder_with_provider(pem::provider())
             .with_safe_default_protocol_versions()
             .map_err(of_certificate)?;
         let builder = match files.client_ca.as_deref().zip(self.client_ca.as_deref()) {
             None => builder.with_no_client_auth(),
             Some((file, pem)) => {
                 let roots = Arc::new(pem::authorities(file, pem)?);
-                let verifier =
-                    WebPkiClientVerifier::builder_with_provider(roots, pem::provider()).build();
-                let verifier = verifier.map_err(|error| FileError::new(file, error.to_string()))?;
+                let verifier = WebPkiClientVerifier::builder_with_provider(roots, pem::provider())
+                    .build()
+                    .map_err(|error| FileError::new(file, error.to_string()))?;
                 builder.with_client_cert_verifier(verifier)
             }
         };

@@ -1,6 +1,6 @@
 //! The bearer tokens that the service accepts.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use tonic::codegen::http::HeaderMap;
 
@@ -28,20 +28,20 @@ struct Current {
 
 impl Tokens {
     pub(super) fn load(source: TokenSource, mask: Mask) -> Result<Self, FileError> {
-        let accepted = accepted(&source, &mask)?;
         Ok(Self {
-            source,
-            mask,
             current: Mutex::new(Current {
-                accepted,
+                accepted: accepted(&source, &mask)?,
                 fault: None,
             }),
+            source,
+            mask,
         })
     }
 
     /// Whether the headers carry one of the tokens. Each is compared, in constant time.
     pub(super) fn permit(&self, headers: &HeaderMap) -> bool {
-        self.current()
+        self.current
+            .lock()
             .accepted
             .iter()
             .fold(false, |permitted, token| token.matches(headers) | permitted)
@@ -49,7 +49,7 @@ impl Tokens {
 
     pub(super) fn reload(&self) {
         let read = accepted(&self.source, &self.mask);
-        let mut current = self.current();
+        let mut current = self.current.lock();
         match read {
             Ok(accepted) => {
                 *current = Current {
@@ -63,10 +63,6 @@ impl Tokens {
             }
             Err(_) => {}
         }
-    }
-
-    fn current(&self) -> MutexGuard<'_, Current> {
-        self.current.lock()
     }
 }
 

@@ -4,7 +4,7 @@
 mod calls;
 mod record;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use ::genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef, Usage};
 use serde_json::Value;
@@ -15,6 +15,7 @@ pub(super) use self::calls::{Called, LastCalls};
 pub(super) use self::record::is_signed;
 use self::record::{Recorder, append};
 use super::target::Api;
+use crate::service::provider::fields::kind;
 
 /// The mark at the end of a stream of chat completions.
 pub(super) const DONE: &str = "[DONE]";
@@ -47,63 +48,57 @@ pub(super) struct Summary {
     pub(super) is_done: bool,
     /// The words with which the model refused to answer.
     pub(super) refusal: String,
-    /// Of chat completions, whose stream may end early.
+    /// The tokens of chat completions, whose stream may end before the crate reports them.
     pub(super) usage: Option<Usage>,
 }
 
 impl Frames {
     pub(super) fn new(api: Api) -> Self {
-        let (summary, calls, recorder) = (Summary::default(), Calls::new(api), Recorder::new(api));
-        let state = State {
-            last: None,
-            summary,
-            calls,
-            recorder,
-        };
         Self {
             api,
-            state: Mutex::new(state),
+            state: Mutex::new(State {
+                last: None,
+                summary: Summary::default(),
+                calls: Calls::new(api),
+                recorder: Recorder::new(api),
+            }),
         }
     }
 
     /// The time when the last event arrived.
     pub(super) fn last(&self) -> Option<Instant> {
-        self.state().last
+        self.state.lock().last
     }
 
     /// Whether the model has stopped. After it, the response may bring only usage.
     pub(super) fn is_complete(&self) -> bool {
-        let state = self.state();
+        let state = self.state.lock();
         state.summary.is_done || state.summary.finish_reason.is_some()
     }
 
     pub(super) fn summary(&self) -> Summary {
-        self.state().summary.clone()
+        self.state.lock().summary.clone()
     }
 
     /// The calls that have become complete since the last time.
     pub(super) fn take_calls(&self) -> Vec<Called> {
-        self.state().calls.take_complete()
+        self.state.lock().calls.take_complete()
     }
 
     /// All other calls, at the end of the answer.
     pub(super) fn take_last_calls(&self) -> LastCalls {
-        self.state().calls.take_last()
+        self.state.lock().calls.take_last()
     }
 
     /// Takes the data that the provider needs back in the next request.
     pub(super) fn take_parts(&self) -> Vec<Value> {
-        std::mem::replace(&mut self.state().recorder, Recorder::new(self.api)).into_parts()
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
+        std::mem::replace(&mut self.state.lock().recorder, Recorder::new(self.api)).into_parts()
     }
 }
 
 impl ChatFrameSink for Frames {
     fn on_frame(&self, _ctx: &FrameCtx, frame: RawFrameRef<'_>) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.last = Some(Instant::now());
         if frame.data == DONE {
             state.summary.is_done = true;
@@ -113,6 +108,7 @@ impl ChatFrameSink for Frames {
         };
         state.summary.add(self.api, &event);
         state.calls.add(&event);
+        // The recorder takes values out of the event, so it comes last.
         state.recorder.add(&mut event, frame.data.len());
     }
 }
@@ -140,20 +136,20 @@ impl Summary {
     fn add_response(&mut self, event: &Value) {
         replace(&mut self.response_id, event.pointer("/response/id"));
         replace(&mut self.model_version, event.pointer("/response/model"));
-        match event.get("type").and_then(Value::as_str) {
+        match kind(event) {
             // The refusal is the answer, and no text follows.
-            Some("response.refusal.done") => {
+            "response.refusal.done" => {
                 self.finish_reason = Some(REFUSAL.to_owned());
                 replace(&mut self.refusal, event.get("refusal"));
             }
-            Some("response.completed") if self.finish_reason.is_none() => {
-                self.finish(event.pointer("/response/status"))
+            "response.completed" if self.finish_reason.is_none() => {
+                self.finish(event.pointer("/response/status"));
             }
-            Some("response.incomplete") => {
+            "response.incomplete" => {
                 self.finish(event.pointer("/response/status"));
                 self.finish(event.pointer("/response/incomplete_details/reason"));
             }
-            Some(_) | None => {}
+            _ => {}
         }
     }
 
@@ -168,10 +164,8 @@ impl Summary {
     }
 
     fn finish(&mut self, reason: Option<&Value>) {
-        if let Some(reason) = reason
-            .and_then(Value::as_str)
-            .filter(|reason| !reason.is_empty())
-        {
+        let reason = reason.and_then(Value::as_str).unwrap_or_default();
+        if !reason.is_empty() {
             self.finish_reason = Some(reason.to_owned());
         }
     }

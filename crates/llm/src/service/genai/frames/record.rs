@@ -5,19 +5,20 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::service::genai::history::REASONING_FIELD;
 use crate::service::genai::target::Api;
+use crate::service::provider::fields::{kind, text};
 
 /// A larger answer is not sent as provider data. Its next request is rebuilt from text and calls.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
-/// The parts of an answer that has begun.
+/// The recorded parts of an answer that is arriving.
 #[derive(Debug)]
 pub(super) struct Recorder {
     api: Api,
-    /// By their index in the answer.
+    /// The recorded parts by their index in the answer.
     parts: BTreeMap<u64, Value>,
     /// The arguments of calls, as far as they have arrived.
     arguments: BTreeMap<u64, String>,
@@ -60,28 +61,24 @@ impl Recorder {
             .get("index")
             .and_then(Value::as_u64)
             .unwrap_or_default();
-        match event.get("type").and_then(Value::as_str) {
-            Some("content_block_start") => {
+        match kind(event) {
+            "content_block_start" => {
                 if let Some(block) = event.get_mut("content_block") {
                     self.bytes += length;
                     self.parts.insert(index, block.take());
                 }
             }
-            Some("content_block_delta") => {
-                let Some(delta) = event.get("delta") else {
-                    return;
-                };
-                match delta.get("type").and_then(Value::as_str) {
-                    Some("input_json_delta") => self.extend_text(index, delta.get("partial_json")),
-                    Some("text_delta") => self.extend(index, "text", delta.get("text")),
-                    Some("thinking_delta") => self.extend(index, "thinking", delta.get("thinking")),
-                    Some("signature_delta") => {
-                        self.extend(index, "signature", delta.get("signature"))
-                    }
-                    Some(_) | None => {}
+            "content_block_delta" => {
+                let delta = event.get("delta").unwrap_or(&Value::Null);
+                match kind(delta) {
+                    "input_json_delta" => self.extend_text(index, delta.get("partial_json")),
+                    "text_delta" => self.extend(index, "text", delta.get("text")),
+                    "thinking_delta" => self.extend(index, "thinking", delta.get("thinking")),
+                    "signature_delta" => self.extend(index, "signature", delta.get("signature")),
+                    _ => {}
                 }
             }
-            Some(_) | None => {}
+            _ => {}
         }
     }
 
@@ -106,27 +103,24 @@ impl Recorder {
 
     /// The finished items of the Responses API; some servers list them in the last event only.
     fn add_item(&mut self, event: &mut Value, length: usize) {
-        match event.get("type").and_then(Value::as_str) {
-            Some("response.output_item.done") => {}
-            Some("response.completed" | "response.incomplete") if self.parts.is_empty() => {
+        match kind(event) {
+            "response.output_item.done" => {
+                let index = event.get("output_index").and_then(Value::as_u64);
+                let index = index.unwrap_or(self.parts.len() as u64);
+                if let Some(item) = event.get_mut("item") {
+                    self.bytes += length;
+                    self.parts.insert(index, item.take());
+                }
+            }
+            "response.completed" | "response.incomplete" if self.parts.is_empty() => {
                 let output = event
                     .pointer_mut("/response/output")
                     .and_then(Value::as_array_mut);
                 let items = output.map(std::mem::take).unwrap_or_default();
                 self.parts = (0..).zip(items).collect();
                 self.bytes += length;
-                return;
             }
-            Some(_) | None => return,
-        }
-        let next = self.parts.len() as u64;
-        let index = event
-            .get("output_index")
-            .and_then(Value::as_u64)
-            .unwrap_or(next);
-        if let Some(item) = event.get_mut("item") {
-            self.bytes += length;
-            self.parts.insert(index, item.take());
+            _ => {}
         }
     }
 
@@ -141,28 +135,24 @@ impl Recorder {
                 self.add_detail(detail.take());
             }
         }
-        let text = delta
-            .get("reasoning_content")
-            .or_else(|| delta.get("reasoning"));
-        let text = text.cloned();
-        self.has_field |= delta
+        let reasoning = delta
             .get(REASONING_FIELD)
-            .and_then(Value::as_str)
-            .is_some_and(|text| !text.is_empty());
-        self.extend_text(0, text.as_ref());
+            .or_else(|| delta.get("reasoning"));
+        self.has_field |= !text(delta, REASONING_FIELD).is_empty();
+        self.extend_text(0, reasoning);
     }
 
-    /// Pieces of one detail have the same index and type.
+    /// Pieces of one detail have the same index and type. Encrypted details come whole.
     fn add_detail(&mut self, mut detail: Value) {
         let last = self.parts.last_entry().map(|entry| *entry.key());
-        let same = |part: &Value, field: &str| part.get(field) == detail.get(field);
-        let open = last.filter(|last| {
-            self.parts.get(last).is_some_and(|part| {
-                same(part, "index")
-                    && same(part, "type")
-                    && detail.get("type").and_then(Value::as_str) != Some("reasoning.encrypted")
-            })
-        });
+        let continues = last
+            .and_then(|last| self.parts.get(&last))
+            .is_some_and(|part| {
+                part.get("index") == detail.get("index")
+                    && part.get("type") == detail.get("type")
+                    && kind(&detail) != "reasoning.encrypted"
+            });
+        let open = if continues { last } else { None };
         let (Some(index), Value::Object(fields)) = (open, &mut detail) else {
             self.parts.insert(last.map_or(0, |last| last + 1), detail);
             return;
@@ -182,13 +172,10 @@ impl Recorder {
         match self.api {
             Api::Messages => {
                 for (index, arguments) in std::mem::take(&mut self.arguments) {
-                    let input = serde_json::from_str::<Value>(&arguments)
-                        .ok()
-                        .filter(Value::is_object);
-                    if let (Some(Value::Object(block)), Some(input)) =
-                        (self.parts.get_mut(&index), input)
+                    if let Some(Value::Object(block)) = self.parts.get_mut(&index)
+                        && let Ok(input) = serde_json::from_str::<Map<String, Value>>(&arguments)
                     {
-                        block.insert("input".to_owned(), input);
+                        block.insert("input".to_owned(), Value::Object(input));
                     }
                 }
                 self.parts.into_values().collect()
@@ -196,15 +183,14 @@ impl Recorder {
             Api::Chat => {
                 let details: Vec<Value> = self.parts.into_values().collect();
                 let text = self.arguments.remove(&0).unwrap_or_default();
-                match (text.is_empty(), details.is_empty()) {
-                    (true, true) => Vec::new(),
-                    (_, _) if self.has_field => {
-                        vec![
-                            json!({ "reasoning": text, "details": details, "field": REASONING_FIELD }),
-                        ]
-                    }
-                    (_, _) => vec![json!({ "reasoning": text, "details": details })],
+                if text.is_empty() && details.is_empty() {
+                    return Vec::new();
                 }
+                vec![if self.has_field {
+                    json!({ "reasoning": text, "details": details, "field": REASONING_FIELD })
+                } else {
+                    json!({ "reasoning": text, "details": details })
+                }]
             }
             Api::Responses | Api::Ollama | Api::Converse => self.parts.into_values().collect(),
         }
@@ -220,16 +206,14 @@ pub(super) fn append(text: &mut String, addition: Option<&Value>) {
 
 /// Whether recorded parts have a signature of the thoughts: a field of a block, or of a detail.
 pub(in crate::service::genai) fn is_signed(parts: &[Value]) -> bool {
-    let has_signature = |part: &Value| {
-        part.get("signature")
-            .and_then(Value::as_str)
-            .is_some_and(|text| !text.is_empty())
-    };
     let details = parts
         .iter()
         .filter_map(|part| part.get("details")?.as_array())
         .flatten();
-    parts.iter().chain(details).any(has_signature)
+    parts
+        .iter()
+        .chain(details)
+        .any(|part| !text(part, "signature").is_empty())
 }
 
 #[cfg(test)]

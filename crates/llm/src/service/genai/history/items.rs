@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::rebuild::call_id;
 use crate::proto::ConversationMessage;
 use crate::service::genai::target::Selection;
+use crate::service::provider::fields::kind;
 use crate::service::provider::names;
 
 /// A text of the system, the user or the model.
@@ -36,7 +37,7 @@ pub(super) fn rebuilt(
     items
 }
 
-/// The result of a call. There is no field for failures.
+/// The result of a call. The interface has no field for failures.
 pub(super) fn result(message: &ConversationMessage, selection: Selection<'_>) -> Value {
     let id = call_id(&message.tool_call_id, selection);
     json!({ "type": "function_call_output", "call_id": id, "output": message.content })
@@ -45,9 +46,8 @@ pub(super) fn result(message: &ConversationMessage, selection: Selection<'_>) ->
 /// The items of a former answer as they were. Thoughts that are not encrypted are refused, because nothing is stored at
 /// the provider; without them, the ids of the other items are refused, too.
 pub(super) fn acceptable(mut items: Vec<Value>) -> Vec<Value> {
-    let is_encrypted = |item: &Value| item.get("encrypted_content").is_some_and(Value::is_string);
     let is_refused = |item: &Value| {
-        item.get("type").and_then(Value::as_str) == Some("reasoning") && !is_encrypted(item)
+        kind(item) == "reasoning" && !item.get("encrypted_content").is_some_and(Value::is_string)
     };
     if !items.iter().any(is_refused) {
         return items;

@@ -9,9 +9,8 @@ mod items;
 mod replay;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
-use ::genai::chat::{CacheControl, ChatMessage, ChatRole, ContentPart, MessageContent};
+use ::genai::chat::{CacheControl, ChatMessage, ChatRole, ContentPart};
 
 use serde_json::Value;
 
@@ -21,35 +20,27 @@ pub(super) use self::replay::{REASONING_FIELD, provider_data};
 use self::replay::{fill_reasoning, replayed, replayed_items};
 use super::target::{Api, Selection};
 use crate::proto::{ConversationMessage, GenerateRequest};
-use crate::service::provider::{ErrorCode, ProviderError, foreign};
+use crate::service::provider::conversation::{Step, steps};
+use crate::service::provider::retry::Signatures;
+use crate::service::provider::{ProviderError, foreign};
 
 /// A conversation in the words of the crate.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
     pub(super) messages: Vec<ChatMessage>,
-    /// In place of the messages, for the Responses API.
+    /// The conversation for the Responses API, which has no messages.
     pub(super) items: Vec<Value>,
     /// Whether an answer goes back as it was.
     pub(super) is_replayed: bool,
     /// Whether an answer of the current turn has calls without the thoughts before them.
     pub(super) is_unsigned: bool,
-    has_system: bool,
-}
-
-/// The answers that are replayed with their signatures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Signatures {
-    /// Those whose signatures the model should accept.
-    Replayed,
-    /// None, because the model refused them.
-    Rebuilt,
 }
 
 /// Converts the messages of a request.
 ///
 /// # Errors
 /// `invalid_request` when there is a second system message, or an unknown role.
-pub(super) fn of_request(
+pub(super) fn convert_request(
     request: &GenerateRequest,
     selection: Selection<'_>,
     signatures: Signatures,
@@ -65,45 +56,26 @@ fn convert(
     selection: Selection<'_>,
     signatures: Signatures,
 ) -> Result<History, ProviderError> {
-    let last_user = messages.iter().rposition(|message| message.role == "user");
     let mut history = History::default();
-    let mut positions = HashMap::new();
-    let mut results: Vec<&ConversationMessage> = Vec::new();
-    for (index, message) in messages.iter().enumerate() {
-        if message.role == "tool" {
-            results.push(message);
-            continue;
-        }
-        history.push_results(&mut results, &positions, selection);
-        match message.role.as_str() {
-            "system" if history.has_system => {
-                return Err(invalid("only one system message is possible".to_owned()));
-            }
-            "system" => {
-                history.has_system = true;
-                history.push_text(ChatRole::System, message, selection);
-            }
-            "user" => history.push_text(ChatRole::User, message, selection),
-            "assistant" => {
-                positions = message
-                    .tool_calls
-                    .iter()
-                    .enumerate()
-                    .map(|(at, call)| (call.id.as_str(), at))
-                    .collect();
+    for step in steps(messages)? {
+        match step {
+            Step::System(message) => history.push_text(ChatRole::System, message, selection),
+            Step::User(message) => history.push_text(ChatRole::User, message, selection),
+            Step::Results(results) => history.push_results(&results, selection),
+            Step::Answer {
+                message,
+                is_current,
+            } => {
                 let is_replayed =
                     signatures == Signatures::Replayed && history.replay(message, selection);
                 history.is_replayed |= is_replayed;
                 if !is_replayed {
-                    let is_current = last_user.is_none_or(|last| index > last);
                     history.is_unsigned |= is_current && !message.tool_calls.is_empty();
                     history.rebuild(message, selection);
                 }
             }
-            other => return Err(invalid(format!("unknown role '{other}'"))),
         }
     }
-    history.push_results(&mut results, &positions, selection);
     match selection.api {
         Api::Messages => history.mark_cache(),
         Api::Converse => history.join_roles(),
@@ -152,39 +124,23 @@ impl History {
         }
     }
 
-    /// Adds the results of one step in the order of the calls: for Anthropic as one message, because it refuses a call
-    /// whose result is not in the next message.
-    fn push_results(
-        &mut self,
-        results: &mut Vec<&ConversationMessage>,
-        positions: &HashMap<&str, usize>,
-        selection: Selection<'_>,
-    ) {
-        let position =
-            |message: &ConversationMessage| positions.get(message.tool_call_id.as_str()).copied();
-        results.sort_by_key(|message| position(message).unwrap_or(usize::MAX));
+    /// Adds the results of one step: for Anthropic as one message, because it refuses a call whose result is not in the
+    /// next message.
+    fn push_results(&mut self, results: &[&ConversationMessage], selection: Selection<'_>) {
         if selection.api == Api::Responses {
             self.items.extend(
                 results
-                    .drain(..)
-                    .map(|message| items::result(message, selection)),
+                    .iter()
+                    .map(|result| items::result(result, selection)),
             );
             return;
         }
-        let parts: Vec<ContentPart> = results
-            .drain(..)
-            .map(|message| result(message, selection))
-            .collect();
-        let is_joined = matches!(selection.api, Api::Messages | Api::Converse);
-        if is_joined && !parts.is_empty() {
-            self.messages
-                .push(ChatMessage::tool(MessageContent::from_parts(parts)));
+        let parts = results.iter().map(|message| result(message, selection));
+        if matches!(selection.api, Api::Messages | Api::Converse) {
+            let parts: Vec<ContentPart> = parts.collect();
+            self.messages.push(ChatMessage::tool(parts));
         } else {
-            self.messages.extend(
-                parts
-                    .into_iter()
-                    .map(|part| ChatMessage::tool(MessageContent::from_parts(vec![part]))),
-            );
+            self.messages.extend(parts.map(ChatMessage::tool));
         }
     }
 
@@ -197,12 +153,7 @@ impl History {
             }
             match joined.last_mut() {
                 Some(last) if last.role == message.role && message.role != ChatRole::System => {
-                    let parts = std::mem::take(&mut last.content).into_parts().into_iter();
-                    last.content = MessageContent::from_parts(
-                        parts
-                            .chain(message.content.into_parts())
-                            .collect::<Vec<_>>(),
-                    );
+                    last.content.extend(message.content);
                 }
                 Some(_) | None => joined.push(message),
             }
@@ -213,17 +164,14 @@ impl History {
     /// Lets Anthropic cache the tools with the system message, and the conversation up to its last message. The end of
     /// the request before is marked as well: Anthropic looks for it 20 blocks back, and a step may have more.
     fn mark_cache(&mut self) {
-        self.messages
-            .iter_mut()
-            .find(|message| message.role == ChatRole::System)
-            .into_iter()
-            .for_each(mark);
-        let is_markable =
-            |message: &&mut ChatMessage| matches!(message.role, ChatRole::User | ChatRole::Tool);
+        let mut messages = self.messages.iter_mut();
+        if let Some(system) = messages.find(|message| message.role == ChatRole::System) {
+            mark(system);
+        }
         self.messages
             .iter_mut()
             .rev()
-            .filter(is_markable)
+            .filter(|message| matches!(message.role, ChatRole::User | ChatRole::Tool))
             .take(2)
             .for_each(mark);
     }
@@ -245,10 +193,6 @@ fn mark(message: &mut ChatMessage) {
     }
 }
 
-fn invalid(message: String) -> ProviderError {
-    ProviderError::new(ErrorCode::InvalidRequest, message)
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -265,12 +209,14 @@ mod tests {
     }
 
     fn step(calls: &[&str], data: Option<ProviderData>) -> ConversationMessage {
-        let call = |id: &&str| ToolCall {
-            id: (*id).into(),
-            name: "a.b".into(),
-            arguments: r#"{"x":1}"#.into(),
-        };
-        let tool_calls = calls.iter().map(call).collect();
+        let tool_calls = calls
+            .iter()
+            .map(|id| ToolCall {
+                id: (*id).into(),
+                name: "a.b".into(),
+                arguments: r#"{"x":1}"#.into(),
+            })
+            .collect();
         ConversationMessage {
             tool_calls,
             provider_data: data,
@@ -297,27 +243,35 @@ mod tests {
             model,
             ..LlmConfig::default()
         };
-        convert(messages, Selection::of(&config).unwrap(), signatures).unwrap()
+        convert(messages, Selection::parse(&config).unwrap(), signatures).unwrap()
     }
 
     fn shown(history: &History) -> Vec<String> {
-        let part = |part: &ContentPart| match part {
-            ContentPart::Text(text) => text.clone(),
-            ContentPart::ToolCall(call) => format!("{}{}", call.call_id, call.fn_arguments),
-            ContentPart::ToolResponse(response) => format!("={}", response.call_id),
-            ContentPart::Custom(custom) => custom.data.to_string(),
-            ContentPart::Binary(_)
-            | ContentPart::ThoughtSignature(_)
-            | ContentPart::ReasoningContent(_) => {
-                panic!("{part:?}")
-            }
-        };
-        let message = |message: &ChatMessage| {
-            let mark = if message.options.is_some() { "*" } else { "" };
-            let parts: Vec<String> = message.content.iter().map(part).collect();
-            format!("{}{mark} {}", message.role, parts.join(" "))
-        };
-        history.messages.iter().map(message).collect()
+        history
+            .messages
+            .iter()
+            .map(|message| {
+                let mark = if message.options.is_some() { "*" } else { "" };
+                let parts: Vec<String> = message
+                    .content
+                    .iter()
+                    .map(|part| match part {
+                        ContentPart::Text(text) => text.clone(),
+                        ContentPart::ToolCall(call) => {
+                            format!("{}{}", call.call_id, call.fn_arguments)
+                        }
+                        ContentPart::ToolResponse(response) => format!("={}", response.call_id),
+                        ContentPart::Custom(custom) => custom.data.to_string(),
+                        ContentPart::Binary(_)
+                        | ContentPart::ThoughtSignature(_)
+                        | ContentPart::ReasoningContent(_) => {
+                            panic!("{part:?}")
+                        }
+                    })
+                    .collect();
+                format!("{}{mark} {}", message.role, parts.join(" "))
+            })
+            .collect()
     }
 
     #[test]
@@ -364,7 +318,7 @@ mod tests {
         };
         let responses = convert(
             &messages,
-            Selection::of(&config).unwrap(),
+            Selection::parse(&config).unwrap(),
             Signatures::Replayed,
         )
         .unwrap();
@@ -446,7 +400,7 @@ mod tests {
         let fault = |messages: &[ConversationMessage]| {
             convert(
                 messages,
-                Selection::of(&config).unwrap(),
+                Selection::parse(&config).unwrap(),
                 Signatures::Replayed,
             )
             .unwrap_err()

@@ -1,6 +1,7 @@
 //! Rebuilds messages from text and calls, without data that belongs to one provider.
 
-use ::genai::chat::{ChatMessage, ContentPart, MessageContent, ToolCall, ToolResponse};
+use ::genai::chat::{ChatMessage, ContentPart, ToolCall, ToolResponse};
+use data_encoding::HEXLOWER;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -25,17 +26,17 @@ pub(super) fn rebuilt(
         parts.push(ContentPart::from_text(text));
     }
     for call in &message.tool_calls {
-        let arguments = serde_json::from_str::<Value>(&call.arguments)
-            .ok()
-            .filter(Value::is_object);
+        // A provider refuses arguments other than an object, and a model may have written such arguments.
+        let arguments: Map<String, Value> =
+            serde_json::from_str(&call.arguments).unwrap_or_default();
         parts.push(ContentPart::ToolCall(ToolCall {
             call_id: call_id(&call.id, selection),
             fn_name: names::in_history(&call.name),
-            fn_arguments: arguments.unwrap_or_else(|| Value::Object(Map::new())),
+            fn_arguments: Value::Object(arguments),
             thought_signatures: None,
         }));
     }
-    (!parts.is_empty()).then(|| ChatMessage::assistant(MessageContent::from_parts(parts)))
+    (!parts.is_empty()).then(|| ChatMessage::assistant(parts))
 }
 
 /// The result of a call. Only Anthropic has a field for failures.
@@ -51,35 +52,21 @@ pub(super) fn result(message: &ConversationMessage, selection: Selection<'_>) ->
 
 /// The id of a call as the provider accepts it; another provider may have made it.
 pub(super) fn call_id(id: &str, selection: Selection<'_>) -> String {
-    let is_mistral = selection.provider() == "mistral";
-    // Other servers have ids such as `functions.get:0`.
-    let is_strict = matches!(
-        selection.provider(),
-        "openai" | "azure" | "anthropic" | "bedrock"
-    );
-    let is_plain = |byte: u8| match byte {
-        b'-' | b'_' => !is_mistral,
-        byte => {
-            byte.is_ascii_alphanumeric() || (!is_mistral && !is_strict && byte.is_ascii_graphic())
-        }
+    let (lengths, is_plain): (_, fn(u8) -> bool) = match selection.provider() {
+        "mistral" => (MISTRAL_ID_CHARS..=MISTRAL_ID_CHARS, |byte| {
+            byte.is_ascii_alphanumeric()
+        }),
+        "openai" | "azure" | "anthropic" | "bedrock" => (1..=MAX_ID_CHARS, |byte| {
+            byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
+        }),
+        // Other servers have ids such as `functions.get:0`.
+        _ => (1..=MAX_ID_CHARS, |byte| byte.is_ascii_graphic()),
     };
-    let fits = if is_mistral {
-        id.len() == MISTRAL_ID_CHARS
-    } else {
-        (1..=MAX_ID_CHARS).contains(&id.len())
-    };
-    if fits && id.bytes().all(is_plain) {
+    if lengths.contains(&id.len()) && id.bytes().all(is_plain) {
         return id.to_owned();
     }
-    let hash: String = Sha256::digest(id)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    let length = if is_mistral {
-        MISTRAL_ID_CHARS
-    } else {
-        MAX_ID_CHARS / 2
-    };
+    let length = (*lengths.end()).min(MAX_ID_CHARS / 2);
+    let hash = HEXLOWER.encode(&Sha256::digest(id));
     hash.chars().take(length).collect()
 }
 
@@ -98,7 +85,8 @@ mod tests {
 
     #[test]
     fn an_id_of_another_provider_is_replaced_where_it_is_not_accepted() {
-        let id = |provider: &str, id: &str| call_id(id, Selection::of(&config(provider)).unwrap());
+        let id =
+            |provider: &str, id: &str| call_id(id, Selection::parse(&config(provider)).unwrap());
         for (provider, given) in [
             ("anthropic", "toolu_01-a"),
             ("openai", "call_1"),

@@ -11,6 +11,7 @@ use super::rebuild::rebuilt;
 use crate::proto::{ConversationMessage, ProviderData};
 use crate::service::genai::models::is_same;
 use crate::service::genai::target::{Api, Selection};
+use crate::service::provider::fields::{kind, text};
 use crate::service::provider::names;
 
 /// The field of chat completions in which reasoning goes back.
@@ -33,7 +34,10 @@ pub(in crate::service::genai) fn provider_data(
     selection: Selection<'_>,
     parts: &[Value],
 ) -> Option<ProviderData> {
-    let format = format(selection.api).filter(|_format| !parts.is_empty())?;
+    if parts.is_empty() {
+        return None;
+    }
+    let format = format(selection.api)?;
     let payload = serde_json::to_vec(parts).ok()?;
     if payload.len() > MAX_PAYLOAD_BYTES {
         tracing::warn!(
@@ -60,12 +64,10 @@ fn own_parts(message: &ConversationMessage, selection: Selection<'_>) -> Option<
         return None;
     }
     let parts: Vec<Value> = serde_json::from_slice(&data.payload).ok()?;
-    let has_types = || {
-        parts
-            .iter()
-            .all(|part| part.get("type").is_some_and(Value::is_string))
-    };
-    (selection.api == Api::Chat || has_types()).then_some(parts)
+    let are_typed = parts
+        .iter()
+        .all(|part| part.get("type").is_some_and(Value::is_string));
+    (selection.api == Api::Chat || are_typed).then_some(parts)
 }
 
 /// The messages of a former answer, as it was; `None` if it has to be rebuilt.
@@ -80,15 +82,11 @@ pub(super) fn replayed(
         Api::Responses | Api::Ollama | Api::Converse => return None,
     }
     // Every call has to have its result, so only the calls of the message go back.
-    let is_known = |id: &str| message.tool_calls.iter().any(|call| call.id == id);
-    parts.retain(|part| call(part).is_none_or(|(id, _)| is_known(id)));
+    parts.retain(|part| {
+        call(part).is_none_or(|(id, _)| message.tool_calls.iter().any(|call| call.id == id))
+    });
     let parts = has_calls_of(&parts, message).then(|| with_accepted_names(parts))?;
-    let messages = split(
-        parts
-            .into_iter()
-            .map(|part| ContentPart::from_custom(part, None))
-            .collect(),
-    );
+    let messages = split(parts);
     (!messages.is_empty()).then_some(messages)
 }
 
@@ -131,57 +129,33 @@ fn with_accepted_names(mut parts: Vec<Value>) -> Vec<Value> {
 
 /// The id and the name of a call.
 fn call(part: &Value) -> Option<(&str, &str)> {
-    let text = |field: &str| part.get(field).and_then(Value::as_str).unwrap_or_default();
-    match text("type") {
-        "tool_use" => Some((text("id"), text("name"))),
-        "function_call" => Some((text("call_id"), text("name"))),
+    match kind(part) {
+        "tool_use" => Some((text(part, "id"), text(part, "name"))),
+        "function_call" => Some((text(part, "call_id"), text(part, "name"))),
         _ => None,
     }
 }
 
 /// The crate puts all thoughts of a message before its other parts. So a thought after another part begins a message,
 /// and the order is that of the answer. Providers join messages of one role.
-fn split(parts: Vec<ContentPart>) -> Vec<ChatMessage> {
+fn split(parts: Vec<Value>) -> Vec<ChatMessage> {
     let mut messages: Vec<Vec<ContentPart>> = Vec::new();
-    let mut is_open = false;
-    for part in parts {
-        if is_empty(&part) {
-            continue;
-        }
-        let is_thought = is_thought(&part);
+    let mut follows_thought = false;
+    for part in parts.into_iter().filter(|part| !is_empty(part)) {
+        let is_thought = matches!(kind(&part), "thinking" | "redacted_thinking");
+        let part = ContentPart::from_custom(part, None);
         match messages.last_mut() {
-            Some(message) if !is_thought || is_open => message.push(part),
+            Some(message) if !is_thought || follows_thought => message.push(part),
             Some(_) | None => messages.push(vec![part]),
         }
-        is_open = is_thought;
+        follows_thought = is_thought;
     }
     messages.into_iter().map(ChatMessage::assistant).collect()
 }
 
-fn is_thought(part: &ContentPart) -> bool {
-    match part {
-        ContentPart::ThoughtSignature(_) => true,
-        ContentPart::Custom(custom) => {
-            matches!(custom.typ(), Some("thinking" | "redacted_thinking"))
-        }
-        ContentPart::Text(_)
-        | ContentPart::Binary(_)
-        | ContentPart::ToolCall(_)
-        | ContentPart::ToolResponse(_)
-        | ContentPart::ReasoningContent(_) => false,
-    }
-}
-
 /// An empty block of text, which Anthropic writes and does not accept.
-fn is_empty(part: &ContentPart) -> bool {
-    part.as_custom().is_some_and(|custom| {
-        let text = custom
-            .data
-            .get("text")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        custom.typ() == Some("text") && text.trim().is_empty()
-    })
+fn is_empty(part: &Value) -> bool {
+    kind(part) == "text" && text(part, "text").trim().is_empty()
 }
 
 /// The answer with its reasoning, for the providers that want it back.
@@ -193,26 +167,18 @@ fn reasoning(
     let mut rest = rebuilt(message, &message.content, selection)?;
     let mut content = Vec::new();
     for mut part in parts {
-        if let Some(Value::Array(details)) = part
-            .get_mut("details")
-            .filter(|_details| selection.provider() == "openrouter")
+        if selection.provider() == "openrouter"
+            && let Some(Value::Array(details)) = part.get_mut("details")
         {
-            content.extend(
-                std::mem::take(details)
-                    .into_iter()
-                    .map(|detail| ContentPart::from_custom(detail, None)),
-            );
+            let details = std::mem::take(details).into_iter();
+            content.extend(details.map(|detail| ContentPart::from_custom(detail, None)));
         }
-        let text = part
-            .get("reasoning")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
+        let reasoning = text(&part, "reasoning");
         // A server that sent the field accepts it, and may want it. Others refuse or ignore it. It belongs to calls.
         let is_known = matches!(selection.provider(), "deepseek" | "mistral");
-        let is_wanted =
-            is_known || part.get("field").and_then(Value::as_str) == Some(REASONING_FIELD);
-        if is_wanted && !text.is_empty() && !message.tool_calls.is_empty() {
-            content.push(ContentPart::ReasoningContent(text.to_owned()));
+        let is_wanted = is_known || text(&part, "field") == REASONING_FIELD;
+        if is_wanted && !reasoning.is_empty() && !message.tool_calls.is_empty() {
+            content.push(ContentPart::ReasoningContent(reasoning.to_owned()));
         }
     }
     if content.is_empty() {
@@ -226,25 +192,15 @@ fn reasoning(
 /// A server that wants the field back refuses each call without it, also one before which the model did not think. A
 /// blank is what the field may have then: some servers take an empty text for a missing one.
 pub(super) fn fill_reasoning(messages: &mut [ChatMessage]) {
-    let has_reasoning = |message: &ChatMessage| {
-        message
-            .content
-            .iter()
-            .any(|part| matches!(part, ContentPart::ReasoningContent(_)))
-    };
-    if !messages.iter().any(has_reasoning) {
+    if !messages
+        .iter()
+        .any(|message| message.content.contains_reasoning_content())
+    {
         return;
     }
-    for message in messages {
-        let has_calls = message
-            .content
-            .iter()
-            .any(|part| matches!(part, ContentPart::ToolCall(_)));
-        if has_calls && !has_reasoning(message) {
-            let parts = std::mem::take(&mut message.content).into_parts();
-            let filled =
-                std::iter::once(ContentPart::ReasoningContent(" ".to_owned())).chain(parts);
-            message.content = filled.collect::<Vec<_>>().into();
+    for ChatMessage { content, .. } in messages {
+        if content.contains_tool_call() && !content.contains_reasoning_content() {
+            content.prepend(ContentPart::ReasoningContent(" ".to_owned()));
         }
     }
 }
@@ -290,22 +246,29 @@ mod tests {
             model: model.into(),
             ..LlmConfig::default()
         };
-        let messages = replayed(message, Selection::of(&config).unwrap())?;
-        let shown = |part: &ContentPart| match part {
-            ContentPart::Custom(custom) => custom.data.to_string(),
-            ContentPart::ThoughtSignature(text) => format!("signature {text}"),
-            ContentPart::ReasoningContent(text) => format!("reasoning {text}"),
-            ContentPart::Text(text) => format!("text {text}"),
-            ContentPart::ToolCall(call) => format!(
-                "call {} {} {}",
-                call.call_id, call.fn_name, call.fn_arguments
-            ),
-            ContentPart::Binary(_) | ContentPart::ToolResponse(_) => panic!("{part:?}"),
-        };
+        let messages = replayed(message, Selection::parse(&config).unwrap())?;
         Some(
             messages
                 .iter()
-                .map(|message| message.content.iter().map(shown).collect())
+                .map(|message| {
+                    message
+                        .content
+                        .iter()
+                        .map(|part| match part {
+                            ContentPart::Custom(custom) => custom.data.to_string(),
+                            ContentPart::ThoughtSignature(text) => format!("signature {text}"),
+                            ContentPart::ReasoningContent(text) => format!("reasoning {text}"),
+                            ContentPart::Text(text) => format!("text {text}"),
+                            ContentPart::ToolCall(call) => format!(
+                                "call {} {} {}",
+                                call.call_id, call.fn_name, call.fn_arguments
+                            ),
+                            ContentPart::Binary(_) | ContentPart::ToolResponse(_) => {
+                                panic!("{part:?}")
+                            }
+                        })
+                        .collect()
+                })
                 .collect(),
         )
     }
@@ -398,7 +361,7 @@ mod tests {
                 model: "gpt-5.1".into(),
                 ..LlmConfig::default()
             };
-            replayed_items(message, Selection::of(&config).unwrap())
+            replayed_items(message, Selection::parse(&config).unwrap())
                 .map(|items| Value::Array(items).to_string())
         };
         assert_eq!(items_for("openai", &own).as_deref(), Some(items));
@@ -439,7 +402,8 @@ mod tests {
         use ::genai::chat::ToolCall;
         let call = || {
             let arguments = Value::Null;
-            let (call_id, fn_name) = ("1".to_owned(), "a__b".to_owned());
+            let call_id = "1".to_owned();
+            let fn_name = "a__b".to_owned();
             ContentPart::ToolCall(ToolCall {
                 call_id,
                 fn_name,
@@ -449,14 +413,16 @@ mod tests {
         };
         let answer = |parts: Vec<ContentPart>| ChatMessage::assistant(parts);
         let reasoning = |messages: &[ChatMessage]| -> Vec<usize> {
-            let count = |message: &ChatMessage| {
-                message
-                    .content
-                    .iter()
-                    .filter(|part| matches!(part, ContentPart::ReasoningContent(_)))
-                    .count()
-            };
-            messages.iter().map(count).collect()
+            messages
+                .iter()
+                .map(|message| {
+                    message
+                        .content
+                        .iter()
+                        .filter(|part| matches!(part, ContentPart::ReasoningContent(_)))
+                        .count()
+                })
+                .collect()
         };
         let thought = ContentPart::ReasoningContent("hm".to_owned());
         let mut messages = [

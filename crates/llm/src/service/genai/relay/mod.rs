@@ -1,9 +1,9 @@
 //! A relay between the crate `genai` and a provider: it repairs the bytes of an answer before the crate reads them.
 //!
 //! The crate opens its own connections and has no place for another reader, and it loses what is not as documented: a
-//! whole answer in one JSON body, a text behind a byte order mark, half a letter. So it sends its request to a socket
+//! whole answer in one JSON body, a text after a byte order mark, half a letter. So it sends its request to a socket
 //! of this process, which accepts one connection. The request is passed to the provider unchanged; the events of its
-//! answer come back in the form of the interface (`normal.rs`). What failed is kept here, in the provider's words.
+//! answer come back in the form of the interface (`normal/`). What failed is kept here, in the provider's words.
 
 mod normal;
 
@@ -35,13 +35,13 @@ use super::fault;
 use super::target::Api;
 use crate::service::provider::events::Events;
 use crate::service::provider::key::ApiKey;
-use crate::service::provider::{ErrorCode, ProviderError, http};
+use crate::service::provider::{ProviderError, http};
 
 /// The rest of a longer error is not read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 /// A longer answer in one JSON body is not read.
 const MAX_WHOLE_BYTES: usize = 32 * 1024 * 1024;
-/// Shows the crate that the provider sent something that is no event yet.
+/// A comment, so that the crate does not take a part of an event for silence.
 const COMMENT: &[u8] = b": \n\n";
 const NAME: &str = "http://relay.invalid";
 
@@ -55,16 +55,17 @@ pub(super) struct Relay {
 /// The first failure of the relay.
 type Failure = Arc<Mutex<Option<ProviderError>>>;
 
-/// The local address that requests of the crate go to.
+/// The way of a request from the crate to the provider.
 #[derive(Debug)]
-pub(super) struct Relayed {
-    pub(super) relay: Relay,
+pub(super) struct Route {
+    /// `None` for a request that goes to the provider directly.
+    pub(super) relay: Option<Relay>,
     pub(super) client: reqwest::Client,
     pub(super) target: ServiceTarget,
 }
 
 impl Relay {
-    /// Whether the crate reads events of this interface: those of the others are no text.
+    /// Whether the crate reads server-sent events of this interface.
     pub(super) fn fits(api: Api) -> bool {
         match api {
             Api::Chat | Api::Messages | Api::Responses => true,
@@ -80,13 +81,9 @@ impl Relay {
         api: Api,
         target: &ServiceTarget,
         key: Option<&ApiKey>,
-    ) -> Result<Relayed, ProviderError> {
-        let fault = |reason: &str| {
-            ProviderError::new(
-                ErrorCode::Internal,
-                format!("relay to the provider: {reason}"),
-            )
-        };
+    ) -> Result<Route, ProviderError> {
+        let fault =
+            |reason: &str| ProviderError::internal(format!("relay to the provider: {reason}"));
         let base = Url::parse(target.endpoint.base_url())
             .map_err(|_error| fault("the address is none"))?;
         let origin = base
@@ -104,11 +101,11 @@ impl Relay {
         };
         let task = AbortOnDropHandle::new(tokio::spawn(serve(listener, path, upstream)));
         let target = relayed(target).ok_or_else(|| fault("the address has no path"))?;
-        Ok(Relayed {
-            relay: Self {
+        Ok(Route {
+            relay: Some(Self {
                 failure,
                 _task: task,
-            },
+            }),
             client,
             target,
         })
@@ -120,7 +117,7 @@ impl Relay {
     }
 }
 
-/// The same target with the socket in the place of its host.
+/// A target whose host is the socket.
 fn relayed(target: &ServiceTarget) -> Option<ServiceTarget> {
     let moved = |url: &str| {
         let url = Url::parse(url).ok()?;
@@ -139,9 +136,8 @@ fn relayed(target: &ServiceTarget) -> Option<ServiceTarget> {
             target.auth.clone()
         }
     };
-    let endpoint = Endpoint::from_owned(moved(target.endpoint.base_url())?);
     Some(ServiceTarget {
-        endpoint,
+        endpoint: Endpoint::from_owned(moved(target.endpoint.base_url())?),
         auth,
         model: target.model.clone(),
     })
@@ -167,9 +163,10 @@ async fn remove(path: PathBuf) {
     }
 }
 
-/// Answers one request.
+/// Accepts the connection of the crate and answers its request.
 async fn serve(listener: UnixListener, path: PathBuf, upstream: Upstream) {
     let accepted = accept(&listener).await;
+    // The relay is for one request: no other connection is accepted, and its name disappears.
     drop(listener);
     remove(path).await;
     let Some(stream) = accepted else { return };
@@ -198,7 +195,7 @@ async fn accept(listener: &UnixListener) -> Option<UnixStream> {
 
 type Body = BoxBody<Bytes, Infallible>;
 
-/// The provider.
+/// The provider to which requests are passed.
 #[derive(Clone, Debug)]
 struct Upstream {
     api: Api,
@@ -213,7 +210,7 @@ impl Upstream {
     /// The answer of the provider; an empty one if it failed.
     async fn answer(self, request: Request<Incoming>) -> Response<Body> {
         let body = match self.send(request).await {
-            Ok(response) => Answer::of(response, self).into_body(),
+            Ok(response) => RelayedBody::new(response, self).into_body(),
             Err(error) => {
                 fail(&self.failure, error);
                 Full::default().boxed()
@@ -227,18 +224,21 @@ impl Upstream {
     }
 
     async fn send(&self, request: Request<Incoming>) -> Result<reqwest::Response, ProviderError> {
-        let internal =
-            |_error| ProviderError::new(ErrorCode::Internal, "the request could not be read");
         let (mut parts, body) = request.into_parts();
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-        let url = self.origin.join(path);
-        let url = url.map_err(|_error| {
-            ProviderError::new(ErrorCode::Internal, "the request has no address")
-        })?;
+        let url = self
+            .origin
+            .join(path)
+            .map_err(|_error| ProviderError::internal("the request has no address"))?;
+        // The client for the provider sets those that describe its own connection.
         for name in [HOST, CONTENT_LENGTH, CONNECTION, TRANSFER_ENCODING] {
             parts.headers.remove(name);
         }
-        let body = body.collect().await.map_err(internal)?.to_bytes();
+        let body = body
+            .collect()
+            .await
+            .map_err(|_error| ProviderError::internal("the request could not be read"))?
+            .to_bytes();
         let sent = self
             .client
             .request(parts.method, url)
@@ -250,7 +250,7 @@ impl Upstream {
         if response.status().is_success() {
             return Ok(response);
         }
-        let text = read(&mut response, MAX_ERROR_BYTES).await;
+        let text = beginning(&mut response).await;
         let text = String::from_utf8_lossy(&text);
         Err(fault::of_response(
             response.status().as_u16(),
@@ -261,10 +261,10 @@ impl Upstream {
     }
 }
 
-/// The body of a response, as far as it arrives.
-async fn read(response: &mut reqwest::Response, limit: usize) -> Vec<u8> {
+/// The first bytes of an error's body, as far as they arrive.
+async fn beginning(response: &mut reqwest::Response) -> Vec<u8> {
     let mut bytes = Vec::new();
-    while bytes.len() < limit
+    while bytes.len() < MAX_ERROR_BYTES
         && let Ok(Some(piece)) = response.chunk().await
     {
         bytes.extend_from_slice(&piece);
@@ -277,9 +277,9 @@ fn fail(failure: &Failure, error: ProviderError) {
     failure.lock().get_or_insert(error);
 }
 
-/// An answer that has begun.
+/// The body of a response on its way to the crate.
 #[derive(Debug)]
-struct Answer {
+struct RelayedBody {
     response: reqwest::Response,
     upstream: Upstream,
     events: Events,
@@ -289,23 +289,21 @@ struct Answer {
     has_ended: bool,
 }
 
-impl Answer {
-    fn of(response: reqwest::Response, upstream: Upstream) -> Self {
+impl RelayedBody {
+    fn new(response: reqwest::Response, upstream: Upstream) -> Self {
         let kind = response
             .headers()
             .get(CONTENT_TYPE)
             .and_then(|kind| kind.to_str().ok())
             .unwrap_or_default();
         let is_whole = kind.to_ascii_lowercase().starts_with("application/json");
-        let normal = Normal::new(upstream.api);
-        let whole = is_whole.then(Vec::new);
         Self {
+            events: Events::default(),
+            normal: Normal::new(upstream.api),
+            whole: is_whole.then(Vec::new),
+            has_ended: false,
             response,
             upstream,
-            events: Events::default(),
-            normal,
-            whole,
-            has_ended: false,
         }
     }
 
@@ -332,8 +330,7 @@ impl Answer {
             }
         };
         self.has_ended = piece.is_none();
-        let written = self.written(piece);
-        let written = written.unwrap_or_else(|error| {
+        let written = self.written(piece).unwrap_or_else(|error| {
             fail(&self.upstream.failure, error);
             self.has_ended = true;
             Vec::new()
@@ -362,7 +359,7 @@ impl Answer {
                 return self
                     .normal
                     .whole(&String::from_utf8_lossy(&whole))
-                    .map_err(|error| self.named(error));
+                    .map_err(|reported| self.error(reported));
             }
             (Some(piece), None) => piece.to_vec(),
             (None, None) => {
@@ -375,9 +372,9 @@ impl Answer {
         while let Some(event) = self.events.next() {
             match self.normal.event(&event) {
                 Ok(event) => written.extend_from_slice(event.as_bytes()),
-                Err(error) => {
+                Err(reported) => {
                     // The crate gets what came before.
-                    fail(&self.upstream.failure, self.named(error));
+                    fail(&self.upstream.failure, self.error(reported));
                     self.has_ended = true;
                     break;
                 }
@@ -386,7 +383,7 @@ impl Answer {
         Ok(written)
     }
 
-    fn named(&self, failure: serde_json::Value) -> ProviderError {
-        fault::of_event(&failure, self.upstream.key.as_ref())
+    fn error(&self, reported: serde_json::Value) -> ProviderError {
+        fault::of_event(&reported, self.upstream.key.as_ref())
     }
 }

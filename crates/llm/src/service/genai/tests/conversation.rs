@@ -63,21 +63,20 @@ pub(super) async fn ask_until(
     deadline: Deadline,
 ) -> Vec<GenerateResponse> {
     let address = endpoint.address;
-    let read = move |name: &str| match name {
-        "TEST_KEY" => Some(KEY.to_owned()),
-        name if name.ends_with("_BASE_URL")
-            || name.ends_with("_API_BASE")
-            || name.ends_with("_HOST") =>
-        {
-            Some(format!("http://{address}"))
-        }
-        _ => None,
-    };
     let permitted = UrlPattern::parse(&format!("http://{address}")).unwrap();
     let access = Access::new(
         vec!["TEST_KEY".to_owned()],
         vec![permitted],
-        Environment::new(read),
+        Environment::new(move |name: &str| match name {
+            "TEST_KEY" => Some(KEY.to_owned()),
+            name if name.ends_with("_BASE_URL")
+                || name.ends_with("_API_BASE")
+                || name.ends_with("_HOST") =>
+            {
+                Some(format!("http://{address}"))
+            }
+            _ => None,
+        }),
     );
     answer(
         &Backend::Genai(Genai::new(access, TIMEOUTS)),

@@ -24,12 +24,19 @@ fn with_three_tools(request: GenerateRequest) -> GenerateRequest {
 
 /// The names of the tools of each request.
 fn offered(endpoint: &Endpoint) -> Vec<Vec<String>> {
-    let names = |body: &String| {
-        let body: Value = serde_json::from_str(body).unwrap();
-        let name = |tool: &Value| tool["name"].as_str().unwrap().to_owned();
-        body["tools"].as_array().unwrap().iter().map(name).collect()
-    };
-    endpoint.bodies().iter().map(names).collect()
+    endpoint
+        .bodies()
+        .iter()
+        .map(|body| {
+            let body: Value = serde_json::from_str(body).unwrap();
+            body["tools"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|tool| tool["name"].as_str().unwrap().to_owned())
+                .collect()
+        })
+        .collect()
 }
 
 fn refused(answer: &[GenerateResponse]) -> Vec<RefusedTool> {
@@ -57,10 +64,8 @@ async fn a_refused_tool_is_left_out_and_the_answer_names_it() {
         lines(&answer)[..2],
         ["retry 1 rate_limited", "text Healthy."]
     );
-    let (all, without) = (
-        ["server__get", "server__odd", "server__list"],
-        ["server__get", "server__list"],
-    );
+    let all = ["server__get", "server__odd", "server__list"];
+    let without = ["server__get", "server__list"];
     assert_eq!(
         offered(&endpoint),
         [all.to_vec(), without.to_vec(), without.to_vec()]

@@ -106,17 +106,20 @@ async fn nothing_foreign_is_sent_and_anthropic_does_not_think_without_its_though
         ask(&endpoint, &next).await;
         assert_eq!(body(&endpoint)["thinking"]["type"], "adaptive");
     }
-    let to_others = |provider: &str, model: &str| GenerateRequest {
-        llm_config: request(provider, model).llm_config,
-        ..continued(anthropic(), &first)
-    };
     let endpoint = Endpoint::start(vec![Reply::fixture("openai/chat.sse")]).await;
     for (provider, model) in [
         ("openai", "gpt-5.1"),
         ("xai", "grok-4"),
         ("openai", "qwen3-max"),
     ] {
-        ask(&endpoint, &to_others(provider, model)).await;
+        ask(
+            &endpoint,
+            &GenerateRequest {
+                llm_config: request(provider, model).llm_config,
+                ..continued(anthropic(), &first)
+            },
+        )
+        .await;
         let text = body(&endpoint).to_string();
         assert!(text.contains(model) && text.contains("toolu_1"), "{text}");
         assert!(

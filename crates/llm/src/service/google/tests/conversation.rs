@@ -45,15 +45,14 @@ pub(super) fn request() -> GenerateRequest {
 
 /// A backend that sends its requests to this address.
 pub(super) fn backend(address: SocketAddr) -> Google {
-    let read = move |name: &str| match name {
-        "TEST_KEY" => Some(KEY.to_owned()),
-        "GOOGLE_GEMINI_BASE_URL" => Some(format!("http://{address}")),
-        _ => None,
-    };
     let access = Access::new(
         vec!["TEST_KEY".to_owned()],
         Vec::new(),
-        Environment::new(read),
+        Environment::new(move |name: &str| match name {
+            "TEST_KEY" => Some(KEY.to_owned()),
+            "GOOGLE_GEMINI_BASE_URL" => Some(format!("http://{address}")),
+            _ => None,
+        }),
     );
     Google::new(access, TIMEOUTS)
 }

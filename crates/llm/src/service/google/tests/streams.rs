@@ -62,7 +62,8 @@ async fn calls_keep_the_ids_of_the_provider_and_get_ids_where_it_gave_none() {
 #[tokio::test]
 async fn code_and_its_output_are_two_parts() {
     let answer = answer_to(Reply::fixture("gemini/code.sse")).await;
-    let (code, result) = (r"code-1|PYTHON|print(6*7)\n||", r"code-1|||OUTCOME_OK|42\n");
+    let code = r"code-1|PYTHON|print(6*7)\n||";
+    let result = r"code-1|||OUTCOME_OK|42\n";
     assert_eq!(
         answer[..5],
         [
@@ -191,7 +192,8 @@ async fn a_stream_of_a_hundred_thousand_pieces_is_not_collected() {
     let event = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"x\"}]}}]}\n\n";
     let end = "data: {\"candidates\":[{\"finishReason\":\"STOP\"}]}\n\n";
     let endpoint = Endpoint::start(vec![Reply::stream(event.repeat(PIECES) + end)]).await;
-    let (google, request) = (backend(endpoint.address), request());
+    let google = backend(endpoint.address);
+    let request = request();
     let (sender, mut receiver) = mpsc::channel(32);
     let writer = ResponseWriter::new(sender, &request.accept);
     let answered = async move {
@@ -205,7 +207,8 @@ async fn a_stream_of_a_hundred_thousand_pieces_is_not_collected() {
         drop(writer);
     };
     let read = async {
-        let (mut pieces, mut others) = (0, Vec::new());
+        let mut pieces = 0;
+        let mut others = Vec::new();
         while let Some(Ok(response)) = receiver.recv().await {
             assert!(receiver.len() <= 32);
             match response {

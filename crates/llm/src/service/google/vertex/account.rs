@@ -5,7 +5,7 @@ use tame_oauth::gcp::ServiceAccountInfo;
 use url::Url;
 
 use crate::service::provider::key::ApiKey;
-use crate::service::provider::{Access, ErrorCode, ProviderError};
+use crate::service::provider::{Access, ProviderError};
 
 /// The addresses at which keys of service accounts are exchanged for tokens. The operator may permit other addresses.
 const TOKEN_ADDRESSES: [&str; 3] = [
@@ -64,7 +64,7 @@ impl std::fmt::Debug for Source {
     }
 }
 
-/// The fields of a file of credentials that decide what it is.
+/// The fields of a file of credentials that show its kind.
 #[derive(Debug, Deserialize)]
 struct Kind {
     #[serde(rename = "type", default)]
@@ -78,7 +78,7 @@ struct Kind {
 /// # Errors
 /// `credentials` when the file cannot be read, is no key of a service account, or names an address for tokens that is
 /// not permitted.
-pub(super) async fn read(access: &Access, named: Option<ApiKey>) -> Result<Account, ProviderError> {
+pub(super) async fn load(access: &Access, named: Option<ApiKey>) -> Result<Account, ProviderError> {
     let quota_project = access.variable(QUOTA_VARIABLE);
     let Some(named) = named else {
         let host = access
@@ -92,7 +92,7 @@ pub(super) async fn read(access: &Access, named: Option<ApiKey>) -> Result<Accou
     let text = named.expose();
     let json = match text.chars().next() {
         Some('{') => text.to_owned(),
-        Some('/') => file(text).await?,
+        Some('/') => read_file(text).await?,
         Some(_) | None => {
             return Ok(Account {
                 source: Source::Token(named),
@@ -100,24 +100,26 @@ pub(super) async fn read(access: &Access, named: Option<ApiKey>) -> Result<Accou
             });
         }
     };
-    let kind: Kind =
-        serde_json::from_str(&json).map_err(|_error| credentials("The credentials are no JSON"))?;
+    let kind: Kind = serde_json::from_str(&json)
+        .map_err(|_error| ProviderError::credentials("The credentials are no JSON"))?;
     if kind.name != "service_account" {
-        return Err(credentials(
+        return Err(ProviderError::credentials(
             "The credentials are no key of a service account; other kinds are not supported, use the metadata server",
         ));
     }
     let info = ServiceAccountInfo::deserialize(&json).map_err(|_error| {
-        credentials("The key of the service account has no private_key, client_email or token_uri")
+        ProviderError::credentials(
+            "The key of the service account has no private_key, client_email or token_uri",
+        )
     })?;
     access.hide(&info.private_key);
-    let address =
-        Url::parse(&info.token_uri).map_err(|_error| credentials("The token_uri is no address"))?;
+    let address = Url::parse(&info.token_uri)
+        .map_err(|_error| ProviderError::credentials("The token_uri is no address"))?;
     let is_known = TOKEN_ADDRESSES
         .iter()
         .any(|known| Url::parse(known).is_ok_and(|known| known == address));
     if !is_known && !access.permits(&address) {
-        return Err(credentials(
+        return Err(ProviderError::credentials(
             "The token_uri of the service account is no address of Google; permit it with --allow-base-url",
         ));
     }
@@ -128,21 +130,17 @@ pub(super) async fn read(access: &Access, named: Option<ApiKey>) -> Result<Accou
     })
 }
 
-async fn file(path: &str) -> Result<String, ProviderError> {
-    let unreadable =
-        || credentials("The file of credentials cannot be read, or has more than 64 KiB");
-    let metadata = tokio::fs::metadata(path)
-        .await
-        .map_err(|_error| unreadable())?;
-    if !metadata.is_file() || metadata.len() > MAX_FILE_BYTES {
-        return Err(unreadable());
-    }
-    let text = tokio::fs::read_to_string(path)
-        .await
-        .map_err(|_error| unreadable())?;
+async fn read_file(path: &str) -> Result<String, ProviderError> {
+    let text = match tokio::fs::metadata(path).await {
+        Ok(file) if file.is_file() && file.len() <= MAX_FILE_BYTES => {
+            tokio::fs::read_to_string(path).await.ok()
+        }
+        Ok(_) | Err(_) => None,
+    };
+    let text = text.ok_or_else(|| {
+        ProviderError::credentials(
+            "The file of credentials cannot be read, or has more than 64 KiB",
+        )
+    })?;
     Ok(text.trim().to_owned())
-}
-
-pub(super) fn credentials(message: impl Into<String>) -> ProviderError {
-    ProviderError::new(ErrorCode::Credentials, message)
 }

@@ -12,10 +12,10 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 use url::Url;
 
-use super::account::{Source, credentials};
+use super::account::Source;
 use crate::service::call::Deadline;
 use crate::service::provider::key::ApiKey;
-use crate::service::provider::timeouts::{Silence, within};
+use crate::service::provider::timeouts::{Timeout, within};
 use crate::service::provider::{ErrorCode, ProviderError, http};
 
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
@@ -26,15 +26,15 @@ const LIMIT: Duration = Duration::from_secs(10);
 const REACH_LIMIT: Duration = Duration::from_millis(500);
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
-/// A token and how long it is valid.
+/// A new token and how long it is valid.
 #[derive(Clone, Debug)]
-pub(super) struct Fresh {
+pub(super) struct FreshToken {
     pub(super) token: ApiKey,
     pub(super) lifetime: Duration,
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct TokenResponse {
     access_token: String,
     expires_in: u64,
 }
@@ -42,10 +42,13 @@ struct Answer {
 /// # Errors
 /// `credentials` when the account is refused or its key cannot sign; `unavailable`, and retryable, when the other side
 /// cannot be reached or is overloaded.
-pub(super) async fn fetch(source: &Source, deadline: Deadline) -> Result<Fresh, ProviderError> {
+pub(super) async fn fetch(
+    source: &Source,
+    deadline: Deadline,
+) -> Result<FreshToken, ProviderError> {
     let (client, request) = match source {
         Source::Token(token) => {
-            return Ok(Fresh {
+            return Ok(FreshToken {
                 token: token.clone(),
                 lifetime: Duration::ZERO,
             });
@@ -57,65 +60,67 @@ pub(super) async fn fetch(source: &Source, deadline: Deadline) -> Result<Fresh, 
         }
         Source::Machine { host } => {
             let client = http::direct_client()?;
-            let request = client.get(format!("http://{host}/{TOKEN_PATH}?scopes={SCOPE}"));
-            let request = request.header("Metadata-Flavor", "Google").build();
-            (
-                client,
-                request
-                    .map_err(|_error| credentials("The host of the metadata server is no host"))?,
-            )
+            let request = client
+                .get(format!("http://{host}/{TOKEN_PATH}?scopes={SCOPE}"))
+                .header("Metadata-Flavor", "Google")
+                .build()
+                .map_err(|_error| {
+                    ProviderError::credentials("The host of the metadata server is no host")
+                })?;
+            (client, request)
         }
     };
-    let exchange = async {
-        let mut response = client.execute(request).await.map_err(http::unavailable)?;
-        let status = response.status();
-        let mut body: Vec<u8> = Vec::new();
-        while let Some(piece) = response.chunk().await.map_err(http::unavailable)? {
-            body.extend_from_slice(&piece);
-            if body.len() > MAX_ANSWER_BYTES {
-                break;
-            }
-        }
-        Ok::<_, ProviderError>((status, body))
-    };
-    let silence = Silence::since(Instant::now(), LIMIT);
-    let answered: Result<(StatusCode, Vec<u8>), ProviderError> =
-        within(deadline, silence, exchange).await?;
-    let (status, body) = answered.map_err(|error| ProviderError {
+    let silence = Timeout::since(Instant::now(), LIMIT);
+    let exchanged = within(deadline, silence, exchange(&client, request)).await?;
+    let (status, body) = exchanged.map_err(|error| ProviderError {
         message: format!("No token for Vertex AI: {}{}", error.message, hint(source)),
         ..error
     })?;
     if status != StatusCode::OK {
         return Err(refusal(status, &body, source));
     }
-    let answer: Answer = serde_json::from_slice(&body).map_err(|_error| {
+    let answer: TokenResponse = serde_json::from_slice(&body).map_err(|_error| {
         ProviderError::transient(
             ErrorCode::Unavailable,
             "The answer has no token for Vertex AI",
         )
     })?;
-    let token = ApiKey::of(answer.access_token);
-    Ok(Fresh {
-        token,
+    Ok(FreshToken {
+        token: ApiKey::of(answer.access_token),
         lifetime: Duration::from_secs(answer.expires_in),
     })
 }
 
-/// Connects to a metadata server and asks it for nothing.
+/// Sends a request for a token. Returns the status and the beginning of the body.
+async fn exchange(
+    client: &Client,
+    request: reqwest::Request,
+) -> Result<(StatusCode, Vec<u8>), ProviderError> {
+    let mut response = client.execute(request).await.map_err(http::unavailable)?;
+    let mut body = Vec::new();
+    while body.len() <= MAX_ANSWER_BYTES
+        && let Some(piece) = response.chunk().await.map_err(http::unavailable)?
+    {
+        body.extend_from_slice(&piece);
+    }
+    Ok((response.status(), body))
+}
+
+/// Connects to a metadata server without a request.
 ///
 /// # Errors
 /// `credentials` when it does not answer at once, as on every machine outside of Google Cloud.
 pub(super) async fn reach(host: &str) -> Result<(), ProviderError> {
     let missing = || {
-        let message = format!(
+        ProviderError::credentials(format!(
             "No metadata server answers within {REACH_LIMIT:?}, and credentials_env is not set"
-        );
-        credentials(message)
+        ))
     };
     let url = Url::parse(&format!("http://{host}")).map_err(|_error| missing())?;
     let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
         return Err(missing());
     };
+    // A URL has brackets around an IPv6 address, and a socket address has none.
     let connect = TcpStream::connect((host.trim_matches(['[', ']']).to_owned(), port));
     match timeout(REACH_LIMIT, connect).await {
         Ok(Ok(_connected)) => Ok(()),
@@ -129,7 +134,8 @@ fn assertion(
     info: &ServiceAccountInfo,
 ) -> Result<reqwest::Request, ProviderError> {
     // The texts of the crate's errors could repeat parts of a key.
-    let unusable = || credentials("The private key of the service account cannot sign");
+    let unusable =
+        || ProviderError::credentials("The private key of the service account cannot sign");
     let provider = ServiceAccountProvider::new(info.clone()).map_err(|_error| unusable())?;
     let TokenOrRequest::Request { request, .. } =
         provider.get_token(&[SCOPE]).map_err(|_error| unusable())?
@@ -139,10 +145,12 @@ fn assertion(
     // The crate writes the signature in the common alphabet of Base64; RFC 7515 wants the one for addresses.
     let body = String::from_utf8(request.into_body()).map_err(|_error| unusable())?;
     let body = body.replace("%2B", "-").replace("%2F", "_");
-    let request = client
+    client
         .post(&info.token_uri)
-        .header("content-type", "application/x-www-form-urlencoded");
-    request.body(body).build().map_err(|_error| unusable())
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body(body)
+        .build()
+        .map_err(|_error| unusable())
 }
 
 fn refusal(status: StatusCode, body: &[u8], source: &Source) -> ProviderError {
@@ -164,16 +172,13 @@ fn refusal(status: StatusCode, body: &[u8], source: &Source) -> ProviderError {
     } else {
         String::new()
     };
-    let message = format!(
-        "No token for Vertex AI: {}{word}{}",
-        status.as_u16(),
-        hint(source)
-    );
-    let error = match status.as_u16() {
+    let status = status.as_u16();
+    let message = format!("No token for Vertex AI: {status}{word}{}", hint(source));
+    let error = match status {
         408 | 429 | 500..=599 => ProviderError::transient(ErrorCode::Unavailable, message),
-        _ => credentials(message),
+        _ => ProviderError::credentials(message),
     };
-    error.with_status(status.as_u16().to_string())
+    error.with_status(status.to_string())
 }
 
 fn hint(source: &Source) -> &'static str {

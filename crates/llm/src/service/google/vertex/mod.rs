@@ -10,14 +10,14 @@ mod tests;
 
 use url::Url;
 
-pub(super) use self::tokens::{Ticket, Tokens};
+pub(super) use self::tokens::{TokenProvider, Tokens};
+use super::with_version;
 use crate::proto::LlmConfig;
-use crate::service::provider::{Access, ErrorCode, ProviderError};
+use crate::service::provider::{Access, ProviderError};
 use tarsy_core::vocabulary::provider::{VERTEX_AI, VERTEX_AI_ADDRESS};
 
 const GLOBAL: &str = "global";
-const DEFAULT_VERSION: &str = "v1";
-/// The versions of the API that a base URL may end with.
+/// The versions of the API that a base URL may end with. The first one is added to any other address.
 const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 
 /// Whether a request is for Vertex AI and not for the Developer API.
@@ -42,7 +42,7 @@ pub(super) async fn endpoint(
     access: &Access,
     tokens: &Tokens,
     config: &LlmConfig,
-) -> Result<(Url, Ticket), ProviderError> {
+) -> Result<(Url, TokenProvider), ProviderError> {
     let location = if config.location.is_empty() {
         GLOBAL
     } else {
@@ -52,24 +52,23 @@ pub(super) async fn endpoint(
         if !is_name(value) {
             let message =
                 format!("Vertex AI needs a {name}: lower-case letters, digits, '-', '.' and ':'");
-            return Err(ProviderError::new(ErrorCode::InvalidRequest, message));
+            return Err(ProviderError::invalid_request(message));
         }
     }
     let endpoint = access.endpoint(&VERTEX_AI, &named(config)).await?;
     let base = regional(endpoint.url, location)?;
     let url = model_url(base, &config.project, location);
-    let account = account::read(access, endpoint.key).await?;
+    let account = account::load(access, endpoint.key).await?;
     Ok((url, tokens.of(account)))
 }
 
 /// A name that can be a part of an address; the same rule as that of the configuration.
 fn is_name(text: &str) -> bool {
-    let is_plain = |byte: u8| {
-        byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.' | b':')
-    };
     text.starts_with(|first: char| first.is_ascii_alphanumeric())
         && text.len() <= 100
-        && text.bytes().all(is_plain)
+        && text.bytes().all(|byte| {
+            byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.' | b':')
+        })
 }
 
 /// The default address has the location in its host, unless the location is `global`.
@@ -78,29 +77,19 @@ fn regional(mut base: Url, location: &str) -> Result<Url, ProviderError> {
     if is_default && location != GLOBAL {
         let host = format!("{location}-{}", base.host_str().unwrap_or_default());
         base.set_host(Some(&host)).map_err(|_error| {
-            ProviderError::new(
-                ErrorCode::InvalidRequest,
-                format!("'{location}' is no location of Vertex AI"),
-            )
+            ProviderError::invalid_request(format!("'{location}' is no location of Vertex AI"))
         })?;
     }
     Ok(base)
 }
 
 /// The address below which the models of a project are.
-fn model_url(mut base: Url, project: &str, location: &str) -> Url {
-    let path = base.path().trim_end_matches('/').to_owned();
-    let has_version = path
-        .rsplit('/')
-        .next()
-        .is_some_and(|last| VERSIONS.contains(&last));
-    let version = if has_version {
-        String::new()
-    } else {
-        format!("/{DEFAULT_VERSION}")
-    };
-    base.set_path(&format!(
-        "{path}{version}/projects/{project}/locations/{location}/publishers/google"
-    ));
-    base
+fn model_url(base: Url, project: &str, location: &str) -> Url {
+    let mut url = with_version(base, &VERSIONS);
+    let path = format!(
+        "{}/projects/{project}/locations/{location}/publishers/google",
+        url.path()
+    );
+    url.set_path(&path);
+    url
 }

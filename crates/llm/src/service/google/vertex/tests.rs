@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use data_encoding::BASE64URL_NOPAD;
 use ring::signature::{KeyPair, RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, UnparsedPublicKey};
 use serde_json::{Value, json};
 use url::Url;
@@ -44,17 +45,16 @@ fn backend(variables: &[(&str, String)], permitted: Option<SocketAddr>) -> Backe
         .iter()
         .map(|(name, value)| ((*name).to_owned(), value.clone()))
         .collect();
-    let read = move |name: &str| {
-        variables
-            .iter()
-            .find(|(known, _)| known == name)
-            .map(|(_, value)| value.clone())
-    };
     let urls = permitted.map(|address| UrlPattern::parse(&format!("http://{address}")).unwrap());
     let access = Access::new(
         vec!["ACCOUNT".to_owned()],
         urls.into_iter().collect(),
-        Environment::new(read),
+        Environment::new(move |name: &str| {
+            variables
+                .iter()
+                .find(|(known, _)| known == name)
+                .map(|(_, value)| value.clone())
+        }),
     );
     Backend::Google(Google::new(access, TIMEOUTS))
 }
@@ -85,22 +85,7 @@ async fn fault(backend: &Backend, credentials_env: &str) -> ErrorInfo {
 
 /// Bytes in the alphabet of Base64 for addresses, without padding.
 fn decoded(text: &str) -> Vec<u8> {
-    const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    let value = |byte: u8| {
-        u32::try_from(ALPHABET.iter().position(|known| *known == byte).unwrap()).unwrap()
-    };
-    let bytes = |chunk: &[u8]| {
-        let bits = chunk
-            .iter()
-            .fold(0, |bits: u32, byte| (bits << 6) | value(*byte))
-            << (6 * (4 - chunk.len()));
-        bits.to_be_bytes()
-            .into_iter()
-            .skip(1)
-            .take(chunk.len() * 6 / 8)
-            .collect::<Vec<_>>()
-    };
-    text.as_bytes().chunks(4).flat_map(bytes).collect()
+    BASE64URL_NOPAD.decode(text.as_bytes()).unwrap()
 }
 
 /// The claims of an assertion whose signature fits the key.

@@ -17,7 +17,7 @@ use crate::service::provider::key::ApiKey;
 /// A token is renewed this long before it expires; the libraries of Google use about the same time.
 const MAX_MARGIN: Duration = Duration::from_secs(240);
 const MARGIN_DIVISOR: u32 = 5;
-/// The number of accounts above which the kept tokens are dropped.
+/// The number of accounts above which the cached tokens are dropped.
 const MAX_ACCOUNTS: usize = 64;
 
 /// Tokens by a hash of their account, so that a changed key is another account.
@@ -26,34 +26,35 @@ pub(in crate::service::google) struct Tokens(Mutex<HashMap<[u8; 32], Arc<Slot>>>
 
 /// The token of one account. A call holds the lock while it gets a new one; if it is cancelled, the next call
 /// continues.
-type Slot = tokio::sync::Mutex<Option<Kept>>;
+type Slot = tokio::sync::Mutex<Option<CachedToken>>;
 
 #[derive(Debug)]
-struct Kept {
+struct CachedToken {
     token: ApiKey,
     renew_at: Instant,
 }
 
-/// The account of one request.
+/// Gets the tokens of one account, for one request.
 #[derive(Debug)]
-pub(in crate::service::google) struct Ticket {
+pub(in crate::service::google) struct TokenProvider {
     account: Account,
     slot: Arc<Slot>,
 }
 
 impl Tokens {
-    pub(super) fn of(&self, account: Account) -> Ticket {
+    pub(super) fn of(&self, account: Account) -> TokenProvider {
         let id = id(&account.source);
         let mut slots = self.0.lock();
         if slots.len() >= MAX_ACCOUNTS && !slots.contains_key(&id) {
+            // A changed key leaves a slot that no call uses again. Slots in use get a new token.
             slots.clear();
         }
         let slot = Arc::clone(slots.entry(id).or_default());
-        Ticket { account, slot }
+        TokenProvider { account, slot }
     }
 }
 
-impl Ticket {
+impl TokenProvider {
     /// The project whose quota a request counts for, if it is not that of the account.
     pub(in crate::service::google) fn quota_project(&self) -> Option<&str> {
         self.account.quota_project.as_deref()
@@ -64,7 +65,7 @@ impl Ticket {
         self.account.described()
     }
 
-    /// Whether a token could be asked for. None is.
+    /// Checks whether a token could be asked for, without a request for one.
     ///
     /// # Errors
     /// As [`exchange::reach`].
@@ -84,13 +85,16 @@ impl Ticket {
         deadline: Deadline,
     ) -> Result<ApiKey, ProviderError> {
         let mut slot = self.slot.lock().await;
-        if let Some(kept) = slot.as_ref().filter(|kept| Instant::now() < kept.renew_at) {
-            return Ok(kept.token.clone());
+        if let Some(cached) = slot
+            .as_ref()
+            .filter(|cached| Instant::now() < cached.renew_at)
+        {
+            return Ok(cached.token.clone());
         }
         let fresh = exchange::fetch(&self.account.source, deadline).await?;
         let margin = (fresh.lifetime / MARGIN_DIVISOR).min(MAX_MARGIN);
         let renew_at = Instant::now() + fresh.lifetime.saturating_sub(margin);
-        *slot = Some(Kept {
+        *slot = Some(CachedToken {
             token: fresh.token.clone(),
             renew_at,
         });
@@ -101,7 +105,7 @@ impl Ticket {
     /// expected.
     pub(in crate::service::google) async fn drop_refused(&self, refused: &ApiKey) -> bool {
         let mut slot = self.slot.lock().await;
-        if slot.as_ref().is_some_and(|kept| kept.token == *refused) {
+        if slot.as_ref().is_some_and(|cached| cached.token == *refused) {
             *slot = None;
         }
         match self.account.source {

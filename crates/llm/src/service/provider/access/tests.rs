@@ -17,13 +17,16 @@ fn access(keys: &[&str], urls: &[&str]) -> Access {
         .iter()
         .map(|text| UrlPattern::parse(text).unwrap())
         .collect();
-    let read = |name: &str| {
-        VARIABLES
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, value)| (*value).to_owned())
-    };
-    Access::new(keys, urls, Environment::new(read))
+    Access::new(
+        keys,
+        urls,
+        Environment::new(|name: &str| {
+            VARIABLES
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| (*value).to_owned())
+        }),
+    )
 }
 
 async fn ask(access: &Access, provider: &str, key: &str, url: &str) -> Result<String, String> {
@@ -35,17 +38,18 @@ async fn ask(access: &Access, provider: &str, key: &str, url: &str) -> Result<St
     let endpoint = access
         .endpoint(known::by_name(provider).unwrap(), &config)
         .await;
-    let shown = |endpoint: Endpoint| {
-        format!(
-            "{} {}",
-            endpoint.url,
-            endpoint
-                .key
-                .map(|key| key.expose().to_owned())
-                .unwrap_or_default()
-        )
-    };
-    endpoint.map(shown).map_err(|error| error.message)
+    endpoint
+        .map(|endpoint| {
+            format!(
+                "{} {}",
+                endpoint.url,
+                endpoint
+                    .key
+                    .map(|key| key.expose().to_owned())
+                    .unwrap_or_default()
+            )
+        })
+        .map_err(|error| error.message)
 }
 
 #[tokio::test]
@@ -166,7 +170,8 @@ async fn status_of(access: &Access, provider: &str, key: &str, url: &str) -> Str
     let status = access
         .status(known::by_name(provider).unwrap(), &config)
         .await;
-    let (key, address) = (status.key.as_str(), status.address_status.as_str());
+    let key = status.key.as_str();
+    let address = status.address_status.as_str();
     let error = status
         .error
         .map(|error| error.code.as_str())

@@ -44,7 +44,7 @@ const FIELDS: [(&str, f64); 5] = [
 const MAX_DEPTH: usize = 6;
 
 /// The delay that a text asks for.
-pub(super) fn in_text(text: &str) -> Option<Duration> {
+pub(crate) fn in_text(text: &str) -> Option<Duration> {
     let text = text.to_lowercase();
     ANCHORS.iter().find_map(|anchor| {
         let mut rest = text.as_str();
@@ -58,8 +58,8 @@ pub(super) fn in_text(text: &str) -> Option<Duration> {
     })
 }
 
-/// The delay that a field of an error says.
-pub(super) fn in_value(value: &Value) -> Option<Duration> {
+/// The delay that a field of an error asks for.
+pub(crate) fn in_value(value: &Value) -> Option<Duration> {
     search(value, MAX_DEPTH)
 }
 
@@ -67,12 +67,9 @@ fn search(value: &Value, depth: usize) -> Option<Duration> {
     match value {
         Value::Object(map) => map.iter().find_map(|(name, value)| {
             let name = super::letters(name);
-            let scale = FIELDS
-                .iter()
-                .find(|(field, _)| *field == name)
-                .map(|(_, scale)| *scale);
-            scale
-                .and_then(|scale| of_field(value, scale))
+            let field = FIELDS.iter().find(|(field, _)| *field == name);
+            field
+                .and_then(|(_, scale)| of_field(value, *scale))
                 .or_else(|| inner(value, depth))
         }),
         Value::Array(list) => list.iter().find_map(|value| inner(value, depth)),
@@ -219,8 +216,10 @@ mod tests {
     #[test]
     fn a_delay_that_was_written_is_read_again() {
         for millis in (0..4_000_000_u64).step_by(7_919) {
-            let (minutes, rest) = (millis / 60_000, millis % 60_000);
-            let (seconds, part) = (rest / 1_000, rest % 1_000);
+            let minutes = millis / 60_000;
+            let rest = millis % 60_000;
+            let seconds = rest / 1_000;
+            let part = rest % 1_000;
             let read = in_text(&format!(
                 "limit reached, try again in {minutes}m{seconds}.{part:03}s, please"
             ));

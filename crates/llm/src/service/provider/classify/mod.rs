@@ -1,21 +1,18 @@
 //! Classifies a provider's error: by its error code, then by its message, then by its HTTP status.
 //!
 //! [`rules`] is the table, in order of precedence: an overflow or a refused text is one with every status, and a
-//! failure that passes beats one that does not where a provider says both. `corpus.txt` has the texts of providers that
-//! each row is for. Both backends ask here.
+//! failure that passes beats one that does not where a provider reports both. `corpus.txt` has the texts of providers
+//! that each row is for. Both backends ask here.
 
 mod delay;
-mod phrases;
 mod places;
 mod rules;
 #[cfg(test)]
 mod tests;
 mod words;
 
-use std::time::Duration;
-
-use serde_json::Value;
-
+pub(crate) use self::delay::{in_text as delay_in_text, in_value as delay_in_value};
+pub(crate) use self::places::in_value as places_in_value;
 use self::rules::{RULES, Rule};
 pub(crate) use self::words::Words;
 use super::error::ErrorCode;
@@ -46,11 +43,11 @@ impl Verdict {
 
 /// Classifies a failure. `status` is that of the response; `None` in a stream that began with 200.
 pub(crate) fn verdict(status: Option<u16>, words: &Words) -> Verdict {
-    let said = Said::of(status, words);
-    if let Some(rule) = RULES.iter().find(|rule| said.matches(rule)) {
+    let features = Features::of(status, words);
+    if let Some(rule) = RULES.iter().find(|rule| features.matches(rule)) {
         return rule.verdict;
     }
-    let verdicts: Vec<Verdict> = said
+    let verdicts: Vec<Verdict> = features
         .statuses
         .iter()
         .map(|status| of_status(*status))
@@ -63,31 +60,16 @@ pub(crate) fn verdict(status: Option<u16>, words: &Words) -> Verdict {
         .unwrap_or(Verdict::transient(ErrorCode::Unavailable))
 }
 
-/// The delay that a text asks for, such as `try again in 8m2.3s`.
-pub(crate) fn delay_in_text(text: &str) -> Option<Duration> {
-    delay::in_text(text)
-}
-
-/// The delay in a field of an error, such as `retryDelay`.
-pub(crate) fn delay_in_value(value: &Value) -> Option<Duration> {
-    delay::in_value(value)
-}
-
-/// The places in the request that the fields of an error name.
-pub(crate) fn places_in_value(value: &Value) -> Vec<String> {
-    places::in_value(value)
-}
-
 /// The parts of an error that rules are compared with.
 #[derive(Debug)]
-struct Said {
-    /// That of the response, and those that stand in its body.
+struct Features {
+    /// The status of the response, and those that its body names.
     statuses: Vec<u16>,
     words: Vec<String>,
     text: String,
 }
 
-impl Said {
+impl Features {
     fn of(status: Option<u16>, words: &Words) -> Self {
         let in_body = words.words.iter().filter_map(|word| word.parse().ok());
         let statuses = status
@@ -101,23 +83,16 @@ impl Said {
     }
 
     fn matches(&self, rule: &Rule) -> bool {
-        let is_in_range = self
-            .statuses
-            .first()
-            .is_none_or(|status| rule.statuses.contains(status));
-        is_in_range
-            && (self
-                .words
-                .iter()
-                .any(|word| rule.words.contains(&word.as_str()))
-                || rule
-                    .phrases
-                    .iter()
-                    .any(|phrase| has_phrase(&self.text, phrase)))
+        let mut words = rule.words.split_whitespace();
+        let mut phrases = rule.phrases.lines();
+        let status = self.statuses.first();
+        status.is_none_or(|status| rule.statuses.contains(status))
+            && (words.any(|word| self.words.iter().any(|known| known == word))
+                || phrases.any(|phrase| has_phrase(&self.text, phrase)))
     }
 }
 
-/// Whether the parts of a phrase, which `*` separates, stand in a text in this order.
+/// Whether a text has the parts of a phrase, which `*` separates, in this order.
 fn has_phrase(text: &str, phrase: &str) -> bool {
     let mut rest = text;
     phrase.split('*').all(|part| {
@@ -137,9 +112,11 @@ fn letters(word: &str) -> String {
 
 /// A text in lower case, without quotation marks, and with one space between its words.
 fn plain(text: &str) -> String {
-    let is_kept =
-        |letter: &char| !matches!(letter, '`' | '\'' | '"' | '\\' | '’' | '‘' | '“' | '”');
-    let text: String = text.to_lowercase().chars().filter(is_kept).collect();
+    let text: String = text
+        .to_lowercase()
+        .chars()
+        .filter(|letter| !matches!(letter, '`' | '\'' | '"' | '\\' | '’' | '‘' | '“' | '”'))
+        .collect();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

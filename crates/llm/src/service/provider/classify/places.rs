@@ -3,12 +3,15 @@
 
 use serde_json::Value;
 
+use super::words::word;
+
 const FIELDS: [&str; 3] = ["param", "loc", "field"];
 /// The greatest depth of a field.
 const MAX_DEPTH: usize = 8;
 const MAX_PLACES: usize = 64;
 
-pub(super) fn in_value(value: &Value) -> Vec<String> {
+/// The places that the fields of an error name.
+pub(crate) fn in_value(value: &Value) -> Vec<String> {
     let mut places = Vec::new();
     collect(value, MAX_DEPTH, &mut places);
     places.truncate(MAX_PLACES);
@@ -29,30 +32,25 @@ fn collect(value: &Value, depth: usize, places: &mut Vec<String>) {
                 }
             }
         }
-        Value::Array(list) => list
-            .iter()
-            .for_each(|value| collect(value, depth - 1, places)),
+        Value::Array(list) => {
+            for value in list {
+                collect(value, depth - 1, places);
+            }
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
 /// A path, also one that is a list of its parts.
 fn path(value: &Value) -> Option<String> {
-    let parts = match value {
-        Value::String(path) => return Some(path.clone()),
-        Value::Array(parts) => parts,
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
-    };
-    let part = |part: &Value| {
-        part.as_str()
-            .map(str::to_owned)
-            .or_else(|| part.as_u64().map(|number| number.to_string()))
-    };
-    parts
-        .iter()
-        .map(part)
-        .collect::<Option<Vec<_>>>()
-        .map(|parts| parts.join("."))
+    match value {
+        Value::String(path) => Some(path.clone()),
+        Value::Array(parts) => {
+            let parts: Option<Vec<String>> = parts.iter().map(word).collect();
+            Some(parts?.join("."))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::{delay, places};
 use crate::service::provider::key::ApiKey;
 
 const MAX_WORD_BYTES: usize = 64;
-/// The names under which a text for people stands.
+/// The names of the fields that have a text for people.
 const MESSAGES: [&str; 12] = [
     "message",
     "detail",
@@ -23,7 +23,7 @@ const MESSAGES: [&str; 12] = [
     "Message",
     "title",
 ];
-/// The names under which a code or a type stands, the best one first.
+/// The names of the fields that have a code or a type, the best one first.
 const CODES: [&str; 9] = [
     "code",
     "type",
@@ -45,9 +45,9 @@ const MAX_DEPTH: usize = 6;
 pub(crate) struct Words {
     /// The code, or else the type.
     pub word: String,
-    /// All of them, for comparisons.
+    /// Every code and type, for comparisons.
     pub words: Vec<String>,
-    /// For people; without the key.
+    /// The text for people, without the key.
     pub message: String,
     /// A text that is compared, but not passed on: that of a page or of a proxy.
     pub hidden: String,
@@ -107,16 +107,14 @@ impl Words {
 
     /// The word and the message.
     pub(crate) fn text(&self) -> String {
-        let parts = [self.word.as_str(), self.message.as_str()];
-        parts
-            .into_iter()
-            .filter(|part| !part.is_empty())
-            .collect::<Vec<_>>()
-            .join(". ")
+        match (self.word.as_str(), self.message.as_str()) {
+            ("", text) | (text, "") => text.to_owned(),
+            (word, message) => format!("{word}. {message}"),
+        }
     }
 
     /// The texts that may name a part of the request.
-    pub(crate) fn said(&self) -> String {
+    pub(crate) fn full_text(&self) -> String {
         format!(
             "{}\n{}\n{}\n",
             self.message,
@@ -138,28 +136,24 @@ impl Words {
         if let Some(text) = body.as_str() {
             return self.add_message(text, depth);
         }
-        let inner = INNER
-            .iter()
-            .filter_map(|name| body.get(name))
-            .find(|inner| is_said(inner));
-        if let Some(inner) = inner.filter(|_inner| depth > 0) {
+        let mut fields = INNER.iter().filter_map(|name| body.get(name));
+        if let Some(inner) = fields.find(|inner| is_said(inner))
+            && depth > 0
+        {
             self.collect(inner, depth - 1);
         }
-        let codes = CODES.iter().filter_map(|name| body.get(name));
-        let codes =
-            codes.filter_map(|code| code.as_str().map(str::to_owned).or_else(|| number(code)));
+        let codes = CODES.iter().filter_map(|name| word(body.get(name)?));
         self.words.extend(codes.filter(|code| !code.is_empty()));
-        let found = MESSAGES
-            .iter()
-            .filter_map(|name| body.get(name))
-            .find(|text| is_said(text));
-        match found {
+        let mut fields = MESSAGES.iter().filter_map(|name| body.get(name));
+        match fields.find(|text| is_said(text)) {
             Some(Value::String(text)) => self.add_message(text, depth),
             Some(nested) if depth > 0 => self.collect(nested, depth - 1),
             Some(_) | None => {}
         }
-        // A gateway passes on what the provider behind it said.
-        if let Some(raw) = body.pointer("/metadata/raw").filter(|_raw| depth > 0) {
+        // A gateway passes on the error of its provider.
+        if let Some(raw) = body.pointer("/metadata/raw")
+            && depth > 0
+        {
             match raw.as_str() {
                 Some(text) => self.add_nested(text, depth - 1),
                 None => self.collect(raw, depth - 1),
@@ -198,8 +192,8 @@ impl Words {
     }
 }
 
-/// Whether a field says something.
-pub(super) fn is_said(value: &Value) -> bool {
+/// Whether a field has a value.
+fn is_said(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
         Value::String(text) => !text.trim().is_empty(),
@@ -208,8 +202,12 @@ pub(super) fn is_said(value: &Value) -> bool {
     }
 }
 
-fn number(value: &Value) -> Option<String> {
-    value.as_u64().map(|number| number.to_string())
+/// A code, which is a text or a number.
+pub(super) fn word(value: &Value) -> Option<String> {
+    match value.as_str() {
+        Some(text) => Some(text.to_owned()),
+        None => Some(value.as_u64()?.to_string()),
+    }
 }
 
 /// Whether a text is a word of a provider. Anything else could be a text of the request.

@@ -2,16 +2,16 @@
 
 use serde_json::Value;
 
-use super::fields::{items, owned, text};
 use super::work::{Parsed, Work};
+use crate::service::provider::fields::{items, kind, owned, text};
 use tarsy_core::native::CodePart;
 
 pub(super) fn read(blocks: &[Value]) -> Parsed {
-    let (mut work, mut calls) = (Work::default(), Vec::new());
+    let mut work = Work::default();
+    let mut calls = Vec::new();
     for block in blocks {
-        let none = Value::Null;
-        let content = block.get("content").unwrap_or(&none);
-        match text(block, "type") {
+        let content = block.get("content").unwrap_or(&Value::Null);
+        match kind(block) {
             "tool_use" => calls.push(owned(block, "name")),
             "thinking" if text(block, "signature").is_empty() => {
                 work.thoughts.push(owned(block, "thinking"))
@@ -42,8 +42,7 @@ pub(super) fn read(blocks: &[Value]) -> Parsed {
 
 /// A call of a tool that ran at the provider.
 fn server_call(block: &Value, work: &mut Work) {
-    let none = Value::Null;
-    let input = block.get("input").unwrap_or(&none);
+    let input = block.get("input").unwrap_or(&Value::Null);
     work.sources.add_query(text(input, "query"));
     let command = text(input, "command");
     let (code, language) = if command.is_empty() {

@@ -3,38 +3,34 @@
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::fields::{items, owned, text, texts};
 use super::work::{Parsed, Sources, Work};
+use crate::service::provider::fields::{items, owned, texts};
 use tarsy_core::native::CodePart;
 
 pub(super) fn read(contents: &[Value]) -> Parsed {
-    let (mut work, mut calls) = (Work::default(), Vec::new());
+    let mut work = Work::default();
+    let mut calls = Vec::new();
+    let mut is_signed = false;
     for content in contents {
-        if let Some(sources) = content
-            .get("sources")
-            .and_then(|sources| Sources::deserialize(sources).ok())
-        {
-            sources
-                .queries
-                .iter()
-                .for_each(|query| work.sources.add_query(query));
-            sources
-                .found
-                .iter()
-                .for_each(|page| work.sources.add_found(&page.title, &page.url));
-            sources
-                .read
-                .iter()
-                .for_each(|page| work.sources.add_read(&page.url, &page.status));
+        let sources = content.get("sources").map(Sources::deserialize);
+        if let Some(Ok(sources)) = sources {
+            for query in &sources.queries {
+                work.sources.add_query(query);
+            }
+            for page in &sources.found {
+                work.sources.add_found(&page.title, &page.url);
+            }
+            for page in &sources.read {
+                work.sources.add_read(&page.url, &page.status);
+            }
         }
-        items(content, "parts").for_each(|part| read_part(part, &mut work, &mut calls));
+        for part in items(content, "parts") {
+            is_signed |= part.get("thoughtSignature").is_some();
+            read_part(part, &mut work, &mut calls);
+        }
     }
-    // A signature covers the thoughts before it, on whichever part it stands.
-    let parts = contents.iter().flat_map(|content| items(content, "parts"));
-    if parts
-        .into_iter()
-        .any(|part| part.get("thoughtSignature").is_some())
-    {
+    // A signature of any part covers the thoughts before it.
+    if is_signed {
         work.thoughts.clear();
     }
     Parsed {
@@ -48,39 +44,25 @@ fn read_part(part: &Value, work: &mut Work, calls: &mut Vec<String>) {
         calls.push(owned(call, "name"));
     }
     if let Some(code) = part.get("executableCode") {
-        let (code, language, id) = (
-            owned(code, "code"),
-            owned(code, "language"),
-            owned(code, "id"),
-        );
         work.code.push(CodePart {
-            code,
-            language,
-            id,
+            code: owned(code, "code"),
+            language: owned(code, "language"),
+            id: owned(code, "id"),
             ..CodePart::default()
         });
     }
     if let Some(result) = part.get("codeExecutionResult") {
-        let (result, outcome, id) = (
-            owned(result, "output"),
-            owned(result, "outcome"),
-            owned(result, "id"),
-        );
         work.code.push(CodePart {
-            result,
-            outcome,
-            id,
+            result: owned(result, "output"),
+            outcome: owned(result, "outcome"),
+            id: owned(result, "id"),
             ..CodePart::default()
         });
     }
     if let Some(arguments) = part.get("toolCall").and_then(|call| call.get("args")) {
         texts(arguments, "queries").for_each(|query| work.sources.add_query(query));
     }
-    if part
-        .get("thought")
-        .and_then(Value::as_bool)
-        .unwrap_or(false)
-    {
-        work.thoughts.push(text(part, "text").to_owned());
+    if part.get("thought") == Some(&Value::Bool(true)) {
+        work.thoughts.push(owned(part, "text"));
     }
 }

@@ -1,11 +1,11 @@
 //! The work that a provider did for an answer, as short text for a model that gets the answer without its own form.
 //!
-//! Searches, pages and code of one provider are no text of the conversation, so another provider would never learn of
-//! them. They are read from `provider_data` (`formats.rs`) and written as notes (`notes.rs`). Of the payload only named
-//! fields are read: a signature, encrypted thoughts and encrypted results stay where they are.
+//! Searches, pages and code of one provider are not in the text of the conversation, so another provider would never
+//! get them. They are read from `provider_data` (`formats.rs`) and written as notes (`notes.rs`). Of the payload only
+//! named fields are read: a signature, encrypted thoughts and encrypted results stay where they are.
 
 mod work;
-mod fields;
+
 mod gemini;
 mod anthropic;
 mod openai;
@@ -39,12 +39,9 @@ pub(crate) fn short_text(message: &ConversationMessage, asked: &str) -> Option<S
 
 /// Whether an answer has these calls, by their names at the provider.
 fn are_same(names: &[String], calls: &[ToolCall]) -> bool {
-    let is_same = |name: &String, call: &ToolCall| {
-        *name == call.name || *name == call.name.replace('.', "__")
-    };
     names.len() == calls.len()
         && names
             .iter()
             .zip(calls)
-            .all(|(name, call)| is_same(name, call))
+            .all(|(name, call)| *name == call.name || *name == call.name.replace('.', "__"))
 }

@@ -1,7 +1,7 @@
 //! Writes the work of a provider as short text.
 //!
-//! The text is bounded as a whole and in each of its parts. Titles, queries and addresses stand in one line each;
-//! programs and outputs stand in fences that they cannot close.
+//! The text is bounded as a whole and in each of its parts. Titles, queries and addresses have one line each;
+//! programs and outputs are in fences that they cannot close.
 
 use super::work::{FoundPage, ReadPage, Work};
 use tarsy_core::native::{CodePart, runs};
@@ -31,13 +31,13 @@ pub(super) fn write(work: &Work) -> Option<String> {
         .queries
         .iter()
         .take(MAX_QUERIES)
-        .map(|query| line(query))
+        .map(|query| one_line(query))
         .collect();
     if !queries.is_empty() {
         notes.add(&format!("Searched the web for: {}", queries.join("; ")));
     }
-    notes.list("Found:", work.sources.found.iter().filter_map(found));
-    notes.list("Read:", work.sources.read.iter().filter_map(read));
+    notes.list("Found:", work.sources.found.iter().filter_map(found_page));
+    notes.list("Read:", work.sources.read.iter().filter_map(read_page));
     let code: Vec<CodePart> = work.code.iter().map(shortened_code).collect();
     let runs = runs(&code);
     for run in runs.iter().take(MAX_RUNS) {
@@ -89,19 +89,21 @@ impl Notes {
         self.is_cut |= items.next().is_some();
     }
 
-    fn finish(self) -> Option<String> {
-        let more = if self.is_cut {
-            format!("{MORE}\n")
-        } else {
-            String::new()
-        };
-        (!self.text.is_empty()).then(|| format!("{BEGIN}\n{}{more}{END}", self.text))
+    fn finish(mut self) -> Option<String> {
+        if self.text.is_empty() {
+            return None;
+        }
+        if self.is_cut {
+            self.text.push_str(MORE);
+            self.text.push('\n');
+        }
+        Some(format!("{BEGIN}\n{}{END}", self.text))
     }
 }
 
-fn found(page: &FoundPage) -> Option<String> {
-    let url = url(&page.url)?;
-    let title = line(&page.title);
+fn found_page(page: &FoundPage) -> Option<String> {
+    let url = plain_url(&page.url)?;
+    let title = one_line(&page.title);
     Some(if title.is_empty() || title == url {
         url
     } else {
@@ -109,14 +111,10 @@ fn found(page: &FoundPage) -> Option<String> {
     })
 }
 
-fn read(page: &ReadPage) -> Option<String> {
-    let url = url(&page.url)?;
-    let status = line(
-        page.status
-            .strip_prefix(STATUS_PREFIX)
-            .unwrap_or(&page.status),
-    )
-    .to_lowercase();
+fn read_page(page: &ReadPage) -> Option<String> {
+    let url = plain_url(&page.url)?;
+    let status = page.status.strip_prefix(STATUS_PREFIX);
+    let status = one_line(status.unwrap_or(&page.status)).to_lowercase();
     Some(if status.is_empty() {
         url
     } else {
@@ -125,31 +123,29 @@ fn read(page: &ReadPage) -> Option<String> {
 }
 
 /// The address as it is, unless it is too long or has a character that an address cannot have.
-fn url(url: &str) -> Option<String> {
+fn plain_url(url: &str) -> Option<String> {
     let is_whole =
         url.len() <= MAX_URL_BYTES && !url.chars().any(|c| c.is_whitespace() || c.is_control());
     is_whole.then(|| url.to_owned())
 }
 
 /// Words in one line, without the brackets that begin and end the notes.
-fn line(words: &str) -> String {
-    let plain = |c: char| match c {
-        '[' => '(',
-        ']' => ')',
-        c if c.is_control() => ' ',
-        c => c,
-    };
-    let words: String = words.chars().map(plain).collect();
+fn one_line(words: &str) -> String {
+    let words: String = words
+        .chars()
+        .map(|c| match c {
+            '[' => '(',
+            ']' => ')',
+            c if c.is_control() => ' ',
+            c => c,
+        })
+        .collect();
     let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
     if words.len() <= MAX_WORDS_BYTES {
         return words;
     }
-    format!(
-        "{}…",
-        words
-            .get(..words.floor_char_boundary(MAX_WORDS_BYTES))
-            .unwrap_or_default()
-    )
+    let end = words.floor_char_boundary(MAX_WORDS_BYTES);
+    format!("{}…", words.get(..end).unwrap_or_default())
 }
 
 fn shortened_code(part: &CodePart) -> CodePart {

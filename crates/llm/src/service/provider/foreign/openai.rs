@@ -2,14 +2,15 @@
 
 use serde_json::Value;
 
-use super::fields::{items, owned, text, texts};
 use super::work::{Parsed, Work};
+use crate::service::provider::fields::{items, kind, owned, text, texts};
 use tarsy_core::native::CodePart;
 
 pub(super) fn read(output: &[Value]) -> Parsed {
-    let (mut work, mut calls) = (Work::default(), Vec::new());
+    let mut work = Work::default();
+    let mut calls = Vec::new();
     for item in output {
-        match text(item, "type") {
+        match kind(item) {
             "function_call" => calls.push(owned(item, "name")),
             "message" => items(item, "content")
                 .flat_map(|part| items(part, "annotations"))
@@ -71,10 +72,10 @@ fn run(item: &Value) -> CodePart {
 /// Reasoning of chat completions. Details with a signature or with encrypted data bind the whole text.
 pub(super) fn read_reasoning(parts: &[Value]) -> Parsed {
     let mut work = Work::default();
-    let is_bound =
-        |detail: &Value| detail.get("signature").is_some() || detail.get("data").is_some();
     for part in parts {
-        if !items(part, "details").any(is_bound) {
+        if !items(part, "details")
+            .any(|detail| detail.get("signature").is_some() || detail.get("data").is_some())
+        {
             work.thoughts.push(owned(part, "reasoning"));
         }
     }

@@ -2,10 +2,6 @@ use super::short_text;
 use crate::proto::{ConversationMessage, ProviderData, ToolCall};
 
 fn message(provider: &str, format: &str, payload: &str, calls: &[&str]) -> ConversationMessage {
-    let call = |name: &&str| ToolCall {
-        name: (*name).into(),
-        ..ToolCall::default()
-    };
     let data = ProviderData {
         provider: provider.into(),
         format: format.into(),
@@ -13,7 +9,13 @@ fn message(provider: &str, format: &str, payload: &str, calls: &[&str]) -> Conve
         ..ProviderData::default()
     };
     ConversationMessage {
-        tool_calls: calls.iter().map(call).collect(),
+        tool_calls: calls
+            .iter()
+            .map(|name| ToolCall {
+                name: (*name).into(),
+                ..ToolCall::default()
+            })
+            .collect(),
         provider_data: Some(data),
         ..ConversationMessage::default()
     }
@@ -184,14 +186,15 @@ fn data_of_another_answer_or_of_an_unknown_format_is_ignored() {
 
 #[test]
 fn notes_are_bounded_and_secrets_in_them_are_masked() {
-    let page = |n: usize| {
-        format!(
-            r#"{{"title":"{}","url":"https://h/{n}/{}"}}"#,
-            "t".repeat(900),
-            "p".repeat(900)
-        )
-    };
-    let pages: Vec<String> = (0..40).map(page).collect();
+    let pages: Vec<String> = (0..40)
+        .map(|n| {
+            format!(
+                r#"{{"title":"{}","url":"https://h/{n}/{}"}}"#,
+                "t".repeat(900),
+                "p".repeat(900)
+            )
+        })
+        .collect();
     let run = format!(
         r#"{{"executableCode":{{"code":"{}"}}}},{{"codeExecutionResult":{{"output":"{}"}}}}"#,
         "c".repeat(100_000),

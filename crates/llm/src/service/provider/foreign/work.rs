@@ -22,7 +22,7 @@ pub(super) struct Work {
     pub(super) thoughts: Vec<String>,
 }
 
-/// Searches and pages.
+/// The searches of an answer, and the pages that it used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sources {
@@ -40,9 +40,9 @@ pub struct Sources {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FoundPage {
-    /// May be empty.
+    /// The title of the page; may be empty.
     pub title: String,
-    /// As the provider wrote it: often an address that redirects to the page.
+    /// The address in the provider's spelling, which often redirects to the page.
     pub url: String,
 }
 

@@ -1,8 +1,8 @@
 //! The tools that a provider refuses, from the words of its refusal: the request is made again without them.
 //!
 //! A provider refuses a whole request because of one tool, and names this tool by its name or by its place in the
-//! request. Only a tool that the words name for certain is left out. Every other refusal stands as it is: no tool is
-//! left out on suspicion, and never all of them.
+//! request. Only a tool that the words name for certain is left out. Every other refusal is returned as it is: no tool
+//! is left out on suspicion, and never all of them.
 
 mod names;
 mod places;
@@ -12,7 +12,7 @@ mod tests;
 use std::collections::BTreeSet;
 
 use super::echo::without_conversation;
-use super::error::{ErrorCode, ProviderError};
+use super::error::{ErrorCode, ProviderError, cut};
 use super::key::ApiKey;
 use super::names::from_wire;
 use crate::proto::{GenerateRequest, RefusedTool};
@@ -56,8 +56,8 @@ pub(crate) struct LeftOut {
 }
 
 impl LeftOut {
-    /// Learns from a refusal. Returns the places in the list of the tools that the next request does without; `None` if
-    /// the failure stands.
+    /// Learns from a refusal. Returns the places of the tools that have to be left out of the next request; `None` if
+    /// the failure has to be returned.
     pub(crate) fn learn(
         &mut self,
         refused: &ProviderError,
@@ -65,22 +65,20 @@ impl LeftOut {
         sent: Sent<'_>,
     ) -> Option<BTreeSet<usize>> {
         let found = if refused.code == ErrorCode::InvalidRequest {
-            refused_tools(&refused.said, sent)
+            refused_tools(&refused.full_text, sent)
         } else if refused.code == ErrorCode::ContextWindowExceeded {
             // The text of one tool is too long, and not the conversation.
-            places::named(&refused.said, sent)
+            places::named(&refused.full_text, sent)
         } else {
-            BTreeSet::new()
+            return None;
         };
-        let is_forced = |place: &usize| {
-            sent.names
-                .get(*place)
-                .is_some_and(|name| from_wire(name) == request.tool_choice)
-        };
-        let leaves_none = found.len() >= sent.names.len();
+        let is_forced = found
+            .iter()
+            .filter_map(|place| sent.names.get(*place))
+            .any(|name| from_wire(name) == request.tool_choice);
         if found.is_empty()
-            || leaves_none
-            || found.iter().any(is_forced)
+            || found.len() >= sent.names.len()
+            || is_forced
             || self.corrections >= MAX_CORRECTIONS
         {
             return None;
@@ -97,40 +95,42 @@ impl LeftOut {
 
     /// The tools for the client, without the key in the words of the provider.
     pub(crate) fn tools(&self, key: Option<&ApiKey>) -> Vec<RefusedTool> {
-        let redacted = |tool: &RefusedTool| RefusedTool {
-            name: tool.name.clone(),
-            reason: key.map_or_else(|| tool.reason.clone(), |key| key.redact(&tool.reason)),
-        };
-        self.tools.iter().map(redacted).collect()
+        self.tools
+            .iter()
+            .map(|tool| RefusedTool {
+                name: tool.name.clone(),
+                reason: key.map_or_else(|| tool.reason.clone(), |key| key.redact(&tool.reason)),
+            })
+            .collect()
     }
 
-    /// Logs the tools that the next request does without.
+    /// Logs the tools that are left out of the next request.
     pub(crate) fn log(&self, request: &GenerateRequest, refused: &ProviderError) {
-        let tools = self
-            .tools
-            .iter()
-            .map(|tool| tool.name.as_str())
-            .collect::<Vec<_>>()
-            .join(", ");
-        let (request_id, provider_status) = (&request.request_id, &refused.provider_status);
+        let tools: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
         tracing::warn!(
-            request_id,
-            provider_status,
-            tools,
+            request_id = request.request_id,
+            provider_status = refused.provider_status,
+            tools = tools.join(", "),
             "request corrected: the provider refused some of its tools"
         );
     }
 }
 
+/// Removes the items at these places.
+pub(crate) fn without<T>(items: &mut Vec<T>, places: &BTreeSet<usize>) {
+    let mut place = 0..;
+    items.retain(|_item| place.next().is_none_or(|place| !places.contains(&place)));
+}
+
 /// The places of the tools that a refusal names. A name counts more than a place: a gateway may have tools of its own.
-fn refused_tools(said: &str, sent: Sent<'_>) -> BTreeSet<usize> {
-    let lower = said.to_ascii_lowercase();
+fn refused_tools(text: &str, sent: Sent<'_>) -> BTreeSet<usize> {
+    let lower = text.to_ascii_lowercase();
     if ABOUT_CALLS.iter().any(|words| lower.contains(words)) {
         return BTreeSet::new();
     }
-    let named = names::named(said, sent.names);
+    let named = names::named(text, sent.names);
     if named.is_empty() {
-        places::named(said, sent)
+        places::named(text, sent)
     } else {
         named
     }
@@ -140,11 +140,5 @@ fn refused_tools(said: &str, sent: Sent<'_>) -> BTreeSet<usize> {
 fn reason(refused: &ProviderError, request: &GenerateRequest) -> String {
     let message = without_conversation(refused.clone(), request).message;
     let words = message.split_whitespace().collect::<Vec<_>>().join(" ");
-    match words.char_indices().nth(MAX_REASON_CHARS) {
-        Some((end, _)) => words
-            .get(..end)
-            .map(|start| format!("{start}…"))
-            .unwrap_or_default(),
-        None => words,
-    }
+    cut(words, MAX_REASON_CHARS)
 }

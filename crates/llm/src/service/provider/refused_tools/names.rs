@@ -1,7 +1,7 @@
 //! The names of tools in the text of a refusal: after words as `function` and `tool`, in a text about definitions.
 //!
-//! A name that stands elsewhere is no reason to leave its tool out: a property of a schema may have the same name, and
-//! errors about messages name tools, too.
+//! A name elsewhere in the text does not lead to the removal of its tool: a property of a schema may have the same
+//! name, and errors about messages name tools, too.
 
 use std::collections::BTreeSet;
 
@@ -60,7 +60,7 @@ const FILLERS: [&str; 9] = [
     "schema",
     "with",
 ];
-/// A name may also stand before one of these words.
+/// A name may also precede one of these words.
 const FOLLOWERS: [&str; 2] = ["functiondeclaration", "function_declaration"];
 const MAX_FILLERS: usize = 2;
 
@@ -69,7 +69,7 @@ const MAX_FILLERS: usize = 2;
 struct Word<'t> {
     text: &'t str,
     is_quoted: bool,
-    /// No character stands after it: it may be cut.
+    /// No character follows it: it may be cut.
     is_last: bool,
 }
 
@@ -82,15 +82,17 @@ pub(super) fn named(text: &str, tools: &[&str]) -> BTreeSet<usize> {
     }
     let words = words(text);
     let place = |word: &Word<'_>| tools.iter().position(|tool| is_name(*word, tool));
-    let is_named = |(at, _): &(usize, usize)| {
-        let before = words.get(..*at).unwrap_or_default();
-        is_introduced(before, |word| place(word).is_some()) || is_followed(words.get(at + 1))
-    };
-    let found = words
-        .iter()
-        .enumerate()
-        .filter_map(|(at, word)| place(word).map(|place| (at, place)));
-    found.filter(is_named).map(|(_, place)| place).collect()
+    let mut found = BTreeSet::new();
+    for (at, word) in words.iter().enumerate() {
+        let before = words.get(..at).unwrap_or_default();
+        if let Some(place_of_word) = place(word)
+            && (is_introduced(before, |word| place(word).is_some())
+                || is_followed(words.get(at + 1)))
+        {
+            found.insert(place_of_word);
+        }
+    }
+    found
 }
 
 /// Whether a word is the name of a tool, here or at the provider. A plain English word counts only in quotation marks.
@@ -100,7 +102,7 @@ fn is_name(word: Word<'_>, tool: &str) -> bool {
     is_same && (word.is_quoted || (!is_plain && !word.is_last))
 }
 
-/// Whether the words before a name end with an introducer. Names of other tools may stand between them, as in a list.
+/// Whether the words before a name end with an introducer. Names of other tools may separate them, as in a list.
 fn is_introduced(before: &[Word<'_>], is_tool: impl Fn(&Word<'_>) -> bool) -> bool {
     let mut fillers = 0;
     for word in before.iter().rev() {
@@ -131,10 +133,9 @@ fn words(text: &str) -> Vec<Word<'_>> {
     let mut before = None;
     while let Some(begin) = rest.find(is_part) {
         let gap = rest.get(..begin).unwrap_or_default();
-        before = gap
-            .chars()
-            .next_back()
-            .or(if begin == 0 { before } else { None });
+        if begin > 0 {
+            before = gap.chars().next_back();
+        }
         let from = rest.get(begin..).unwrap_or_default();
         let (word, after) = from
             .split_at_checked(from.find(|letter| !is_part(letter)).unwrap_or(from.len()))
@@ -147,7 +148,8 @@ fn words(text: &str) -> Vec<Word<'_>> {
             is_quoted,
             is_last: next.is_none_or(|letter| letter == '…'),
         });
-        (rest, before) = (after, None);
+        rest = after;
+        before = None;
     }
     words
 }

@@ -18,17 +18,11 @@ pub(super) fn named(text: &str, sent: Sent<'_>) -> BTreeSet<usize> {
     let of_list = text
         .match_indices(LIST)
         .filter_map(|(at, _)| of_list(&text, at, sent.layout));
-    let alone = DECLARATIONS
+    let of_declarations = DECLARATIONS
         .iter()
-        .flat_map(|word| text.match_indices(word));
-    let of_declarations = alone.filter_map(|(at, word)| {
-        let is_alone = begins_path(&text, at) && !head(&text, at).contains(LIST);
-        if is_alone {
-            number(text.get(at + word.len()..)?).map(|(place, _)| place)
-        } else {
-            None
-        }
-    });
+        .flat_map(|word| text.match_indices(word))
+        .filter(|(at, _)| begins_path(&text, *at) && !head(&text, *at).contains(LIST))
+        .filter_map(|(at, word)| Some(number(text.get(at + word.len()..)?)?.0));
     of_list
         .chain(of_declarations)
         .filter(|place| *place < sent.names.len())
@@ -49,13 +43,10 @@ fn of_list(text: &str, at: usize, layout: Layout) -> Option<usize> {
         .iter()
         .find_map(|word| inner.strip_prefix(word))
     {
-        // Where each function is an item of its own, only the first item says the same in both ways of counting.
+        // Where each function is a separate item, only the first item has the same number in both ways of counting.
         let is_certain = layout == Layout::Declarations || place == 0;
-        return if is_certain {
-            number(rest).map(|(place, _)| place)
-        } else {
-            None
-        };
+        let (place, _) = number(rest)?;
+        return is_certain.then_some(place);
     }
     match layout {
         Layout::Declarations => None,
@@ -74,10 +65,10 @@ fn begins_path(text: &str, at: usize) -> bool {
 /// The part of a path before `at`.
 fn head(text: &str, at: usize) -> &str {
     let before = text.get(..at).unwrap_or_default();
-    let is_part = |letter: char| letter.is_ascii_alphanumeric() || "_.[]/#$".contains(letter);
-    before
-        .get(before.trim_end_matches(is_part).len()..)
-        .unwrap_or_default()
+    let other = before.trim_end_matches(|letter: char| {
+        letter.is_ascii_alphanumeric() || "_.[]/#$".contains(letter)
+    });
+    before.strip_prefix(other).unwrap_or_default()
 }
 
 /// The number after the name of a list, and the text after it. A number at the end of the text may be cut.
@@ -92,29 +83,21 @@ fn number(text: &str) -> Option<(usize, &str)> {
         .chars()
         .next()
         .is_some_and(|letter| !letter.is_alphanumeric() && letter != '_' && letter != '…');
-    if is_whole {
-        digits.parse().ok().map(|number| (number, rest))
-    } else {
-        None
-    }
+    let number = digits.parse().ok()?;
+    is_whole.then_some((number, rest))
 }
 
 /// The text after `.`, `/`, `[`, ` -> `, or after a quotation mark and a comma.
 fn after_separator(text: &str) -> Option<&str> {
-    let plain = ['.', '/', '[']
-        .iter()
-        .find_map(|separator| text.strip_prefix(*separator));
-    if plain.is_some() {
-        return plain;
+    let trimmed = text.trim_start();
+    let unquoted = text.trim_start_matches(['\\', '\'', '"']);
+    if let Some(rest) = text.strip_prefix(['.', '/', '[']) {
+        Some(rest)
+    } else if let Some(rest) = trimmed.strip_prefix("->") {
+        Some(rest.trim_start())
+    } else if unquoted.len() < text.len() {
+        unquoted.strip_prefix(',').map(str::trim_start)
+    } else {
+        None
     }
-    let arrow = text.trim_start().strip_prefix("->").map(str::trim_start);
-    let comma = || {
-        let unquoted = text.trim_start_matches(['\\', '\'', '"']);
-        let is_quoted = unquoted.len() < text.len();
-        unquoted
-            .strip_prefix(',')
-            .filter(|_| is_quoted)
-            .map(str::trim_start)
-    };
-    arrow.or_else(comma)
 }

@@ -110,10 +110,10 @@ fn a_refusal_that_names_no_tool_for_certain_stands() {
     );
 }
 
-fn refusal(code: ErrorCode, said: &str) -> ProviderError {
+fn refusal(code: ErrorCode, text: &str) -> ProviderError {
     ProviderError {
-        said: format!("{said}\n"),
-        ..ProviderError::new(code, said).with_status("400 x")
+        full_text: format!("{text}\n"),
+        ..ProviderError::new(code, text).with_status("400 x")
     }
 }
 
@@ -161,17 +161,15 @@ fn tools_are_left_out_a_few_times_and_never_all_of_them() {
         "there are only so many corrections"
     );
 
-    let stands = |code, said: &str, names: &[&str], choice: &str| {
+    let stands = |code, text: &str, names: &[&str], choice: &str| {
         assert_eq!(
-            learn(&mut LeftOut::default(), &refusal(code, said), names, choice),
+            learn(&mut LeftOut::default(), &refusal(code, text), names, choice),
             None,
-            "{said}"
+            "{text}"
         );
     };
-    let (first, schema) = (
-        "tools.0.name: bad",
-        "Invalid schema for function 'k8s__a': bad",
-    );
+    let first = "tools.0.name: bad";
+    let schema = "Invalid schema for function 'k8s__a': bad";
     stands(ErrorCode::InvalidRequest, first, &["k8s__a"], "");
     stands(ErrorCode::InvalidRequest, schema, &["k8s__a"], "");
     stands(

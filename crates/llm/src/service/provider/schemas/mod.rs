@@ -69,7 +69,7 @@ impl Dialect {
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Rewritten {
     pub schema: Map<String, Value>,
-    /// For the description of the tool: rules that the schema lost; empty without any.
+    /// The rules that the schema lost, for the description of the tool; empty without any.
     pub notes: String,
     /// The names of properties that were changed.
     pub(crate) renamed: Renamed,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use data_encoding::HEXLOWER;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
@@ -19,12 +20,12 @@ impl Renamed {
     pub(super) fn rename(&mut self, schema: Map<String, Value>) -> Map<String, Value> {
         let schema = schema.into_iter().map(|(key, value)| {
             let value = match value {
-                Value::Object(properties) if key == "properties" => {
-                    let property = |(name, inner): (String, Value)| {
-                        (self.accepted(name), self.rename_in(inner))
-                    };
-                    Value::Object(properties.into_iter().map(property).collect())
-                }
+                Value::Object(properties) if key == "properties" => Value::Object(
+                    properties
+                        .into_iter()
+                        .map(|(name, inner)| (self.accepted(name), self.rename_in(inner)))
+                        .collect(),
+                ),
                 Value::Object(schemas)
                     if matches!(key.as_str(), "$defs" | "definitions" | "patternProperties") =>
                 {
@@ -35,16 +36,16 @@ impl Renamed {
                             .collect(),
                     )
                 }
-                Value::Array(names) if key == "required" => {
-                    let accepted = |name| {
+                Value::Array(names) if key == "required" => names
+                    .into_iter()
+                    .map(|name| {
                         if let Value::String(name) = name {
                             self.accepted(name).into()
                         } else {
                             name
                         }
-                    };
-                    names.into_iter().map(accepted).collect()
-                }
+                    })
+                    .collect(),
                 // Samples of values, and words for readers.
                 value
                     if matches!(
@@ -86,13 +87,8 @@ impl Renamed {
         if !form.is_empty() {
             form.push('_');
         }
-        let digest = Sha256::digest(name.as_bytes());
-        form.extend(
-            digest
-                .iter()
-                .take(HASH_DIGITS / 2)
-                .map(|byte| format!("{byte:02x}")),
-        );
+        let hash = HEXLOWER.encode(&Sha256::digest(&name));
+        form.extend(hash.chars().take(HASH_DIGITS));
         self.0.insert(form.clone(), name);
         form
     }

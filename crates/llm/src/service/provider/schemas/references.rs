@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::target;
 
-/// References within references.
+/// The greatest depth of references within references.
 const MAX_DEPTH: usize = 6;
 /// A schema that would become larger keeps its references.
 const MAX_BYTES: usize = 64 * 1024;

@@ -11,7 +11,7 @@ const MAX_REFERENCES: usize = 8;
 const MAX_MERGED: usize = 256;
 /// A longer rule is named, and not shown.
 const MAX_RULE_BYTES: usize = 1_000;
-/// Keywords that are no part of an object's description, and for which there is no other form.
+/// Keywords that do not describe an object, and that have no other form.
 const RULES: [&str; 9] = [
     "not",
     "if",
@@ -51,23 +51,20 @@ pub(super) fn object(
         root,
         left: MAX_MERGED,
     };
-    let parts: Vec<(&str, Vec<Value>)> = ["allOf", "anyOf", "oneOf"]
-        .into_iter()
-        .filter_map(|key| Some((key, schema.shift_remove(key)?.as_array().cloned()?)))
-        .collect();
-    for (key, alternatives) in parts {
-        let says = match key {
-            "allOf" => "all",
-            "anyOf" => "at least one",
-            _ => "exactly one",
+    for (key, fit, number) in [
+        ("allOf", Fit::Each, ""),
+        ("anyOf", Fit::Some, "at least one"),
+        ("oneOf", Fit::Some, "exactly one"),
+    ] {
+        let Some(Value::Array(alternatives)) = schema.shift_remove(key) else {
+            continue;
         };
-        if key != "allOf" {
+        if fit == Fit::Some {
             notes.push(note(
-                &format!("The arguments have to fit {says} of these schemas"),
+                &format!("The arguments have to fit {number} of these schemas"),
                 &json!(alternatives),
             ));
         }
-        let fit = if key == "allOf" { Fit::Each } else { Fit::Some };
         merge.add(&mut schema, alternatives, fit);
     }
     let rules: Map<String, Value> = RULES

@@ -49,7 +49,7 @@ impl Events {
         self.has_ended = true;
     }
 
-    /// The next whole event: its data, or JSON that stands in the stream without a frame.
+    /// The next whole event: its data, or JSON that the stream has without a frame.
     pub(crate) fn next(&mut self) -> Option<String> {
         while let Some(piece) = self.reader.next_piece() {
             let event = match piece {

@@ -100,7 +100,8 @@ fn half(letter: char) -> Option<u32> {
 }
 
 fn pair(high: char, low: char) -> Option<char> {
-    let (high, low) = (half(high)?, half(low)?);
+    let high = half(high)?;
+    let low = half(low)?;
     let is_pair = high < FIRST_LOW && low >= FIRST_LOW;
     is_pair.then(|| char::from_u32(0x1_0000 + ((high - FIRST_HIGH) << 10) + (low - FIRST_LOW)))?
 }
@@ -114,7 +115,8 @@ fn mend(json: &str, replaced: fn(u32) -> char) -> Cow<'_, str> {
     }
     let mut mended = String::with_capacity(json.len());
     let mut rest = json;
-    let (mut is_text, mut is_changed) = (false, false);
+    let mut is_text = false;
+    let mut is_changed = false;
     while let Some(letter) = rest.chars().next() {
         let (length, replacement) = if is_text {
             in_text(rest, replaced)
@@ -189,17 +191,19 @@ mod tests {
     /// The text of a stream whose events have these pieces, as they stand in JSON.
     fn joined(pieces: &[&str]) -> String {
         let mut repair = Repair::default();
-        let read = |piece: &&str| {
-            let event = content(piece);
-            let value: Value = serde_json::from_str(&repair.event(&event)).unwrap();
-            value
-                .pointer("/choices/0/delta/content")
-                .unwrap()
-                .as_str()
-                .unwrap()
-                .to_owned()
-        };
-        pieces.iter().map(read).collect()
+        pieces
+            .iter()
+            .map(|piece| {
+                let event = content(piece);
+                let value: Value = serde_json::from_str(&repair.event(&event)).unwrap();
+                value
+                    .pointer("/choices/0/delta/content")
+                    .unwrap()
+                    .as_str()
+                    .unwrap()
+                    .to_owned()
+            })
+            .collect()
     }
 
     #[test]

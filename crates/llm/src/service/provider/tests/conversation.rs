@@ -61,12 +61,15 @@ pub(crate) fn continued(
             _ => {}
         }
     }
-    let result = |call: &ToolCall| ConversationMessage {
-        tool_call_id: call.id.clone(),
-        tool_name: call.name.clone(),
-        ..message("tool", r#"{"ok":true}"#)
-    };
-    let results: Vec<_> = assistant.tool_calls.iter().map(result).collect();
+    let results: Vec<_> = assistant
+        .tool_calls
+        .iter()
+        .map(|call| ConversationMessage {
+            tool_call_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            ..message("tool", r#"{"ok":true}"#)
+        })
+        .collect();
     request.messages.push(assistant);
     request.messages.extend(results);
     request
@@ -144,7 +147,8 @@ fn line(response: &GenerateResponse) -> String {
         }
         Some(Content::Grounding(grounding)) => {
             let supports = grounding.grounding_supports.iter().map(|support| {
-                let (start, end) = (support.start_index, support.end_index);
+                let start = support.start_index;
+                let end = support.end_index;
                 format!(
                     "{}@{start}..{end}{:?}",
                     support.text, support.grounding_chunk_indices

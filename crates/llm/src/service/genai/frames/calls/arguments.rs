@@ -19,7 +19,7 @@ enum Progress {
     Open,
     /// One JSON object, list or text, and spaces.
     Whole,
-    /// More than one value.
+    /// More than one value has arrived.
     Spoiled,
 }
 

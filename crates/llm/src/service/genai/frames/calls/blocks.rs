@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::arguments::Arguments;
-use super::{Called, LastCalls, is, text};
+use super::{Called, LastCalls};
+use crate::service::provider::fields::{kind, owned};
 
 /// A block that has begun.
 #[derive(Debug)]
@@ -34,17 +35,16 @@ impl Blocks {
             .get("index")
             .or_else(|| event.get("contentBlockIndex"))
             .and_then(Value::as_u64);
-        match event.get("type").and_then(Value::as_str) {
-            Some("content_block_start") => match event.get("content_block") {
-                Some(block) if is(block, "tool_use") => self.begin(index, block, "id"),
+        match kind(event) {
+            "content_block_start" => match event.get("content_block") {
+                Some(block) if kind(block) == "tool_use" => self.begin(index, block, "id"),
                 Some(_) | None => self.begin_other(index),
             },
-            Some("content_block_delta") => {
-                self.add_piece(index, event.pointer("/delta/partial_json"))
-            }
-            Some("content_block_stop") => self.end(index),
-            Some(_) => {}
-            None => self.add_converse(index, event),
+            "content_block_delta" => self.add_piece(index, event.pointer("/delta/partial_json")),
+            "content_block_stop" => self.end(index),
+            // An event of Bedrock has its kind in a header.
+            "" => self.add_converse(index, event),
+            _ => {}
         }
     }
 
@@ -67,15 +67,13 @@ impl Blocks {
         self.others.remove(&index);
         let input = block
             .get("input")
-            .filter(|input| input.as_object().is_some_and(|map| !map.is_empty()))
-            .cloned();
-        let (id, name, arguments) = (text(block, id), text(block, "name"), Arguments::default());
+            .filter(|input| input.as_object().is_some_and(|map| !map.is_empty()));
         self.open.push(Block {
             index,
-            id,
-            name,
-            input,
-            arguments,
+            id: owned(block, id),
+            name: owned(block, "name"),
+            input: input.cloned(),
+            arguments: Arguments::default(),
         });
     }
 
@@ -94,25 +92,18 @@ impl Blocks {
     }
 
     fn add_piece(&mut self, index: Option<u64>, piece: Option<&Value>) {
-        let Some(piece) = piece
-            .and_then(Value::as_str)
-            .filter(|piece| !piece.is_empty())
-        else {
+        let piece = piece.and_then(Value::as_str).unwrap_or_default();
+        if piece.is_empty() {
             return;
-        };
-        let fits = |block: &&mut Block| index.is_none() || block.index == index;
-        match self.open.iter_mut().rev().find(fits) {
+        }
+        match self.open.iter_mut().rev().find(|block| block.is_at(index)) {
             Some(block) => block.arguments.push(piece),
             None => self.is_malformed |= !self.others.contains(&index),
         }
     }
 
     fn end(&mut self, index: Option<u64>) {
-        if let Some(position) = self
-            .open
-            .iter()
-            .rposition(|block| index.is_none() || block.index == index)
-        {
+        if let Some(position) = self.open.iter().rposition(|block| block.is_at(index)) {
             let block = self.open.remove(position);
             self.finish(block);
         }
@@ -142,32 +133,30 @@ impl Blocks {
 }
 
 impl Block {
+    /// Whether an event with this index is about the block; one without an index is about the last block.
+    fn is_at(&self, index: Option<u64>) -> bool {
+        index.is_none() || self.index == index
+    }
+
     fn has_all(&self) -> bool {
         self.arguments.is_whole() || (self.arguments.is_blank() && self.input.is_some())
     }
 
     /// `None` if it has no name, or two arguments.
     fn into_call(self) -> Option<Called> {
-        let Self {
-            id,
-            name,
-            input,
-            arguments,
-            ..
-        } = self;
-        let arguments = match input {
-            Some(input) if arguments.is_blank() => input.to_string(),
-            None => arguments.into_text(),
+        let arguments = match self.input {
+            Some(input) if self.arguments.is_blank() => input.to_string(),
+            None => self.arguments.into_text(),
             Some(input) => {
-                let text = arguments.into_text();
+                let text = self.arguments.into_text();
                 let is_same =
                     serde_json::from_str::<Value>(&text).is_ok_and(|value| value == input);
                 is_same.then_some(text)?
             }
         };
-        (!name.is_empty()).then_some(Called {
-            id,
-            name,
+        (!self.name.is_empty()).then_some(Called {
+            id: self.id,
+            name: self.name,
             arguments,
         })
     }

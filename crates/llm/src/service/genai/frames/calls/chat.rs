@@ -6,7 +6,8 @@
 use serde_json::Value;
 
 use super::arguments::{Arguments, addition};
-use super::{Called, LastCalls, text};
+use super::{Called, LastCalls};
+use crate::service::provider::fields::owned;
 
 /// A call that may continue.
 #[derive(Debug, Default)]
@@ -32,15 +33,15 @@ struct Piece {
 /// The role of a piece for the call that it may belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// It continues with the call.
+    /// More arguments of the call.
     More,
-    /// It continues with the name of the call.
+    /// The next part of the call's name, and perhaps arguments.
     MoreName,
-    /// It has again what the call has.
+    /// Data that the call has already.
     Repetition,
-    /// It begins another call.
+    /// The beginning of another call.
     Next,
-    /// It belongs to no call.
+    /// A piece that belongs to no call.
     Stray,
 }
 
@@ -57,12 +58,11 @@ impl Pieces {
             .pointer("/choices/0/delta/function_call")
             .filter(|call| call.is_object())
         {
-            let (name, arguments) = (text(function, "name"), addition(function.get("arguments")));
             self.add_piece(Piece {
                 index: Some(0),
                 id: String::new(),
-                name,
-                arguments,
+                name: owned(function, "name"),
+                arguments: addition(function.get("arguments")),
             });
         }
         let pieces = event
@@ -70,13 +70,11 @@ impl Pieces {
             .and_then(Value::as_array);
         for piece in pieces.into_iter().flatten() {
             let function = piece.get("function").unwrap_or(&Value::Null);
-            let index = piece.get("index").and_then(Value::as_u64);
-            let arguments = addition(function.get("arguments"));
             self.add_piece(Piece {
-                index,
-                id: text(piece, "id"),
-                name: text(function, "name"),
-                arguments,
+                index: piece.get("index").and_then(Value::as_u64),
+                id: owned(piece, "id"),
+                name: owned(function, "name"),
+                arguments: addition(function.get("arguments")),
             });
         }
     }
@@ -109,16 +107,13 @@ impl Pieces {
             }
             Role::Stray => self.is_malformed = true,
             Role::Next => {
-                let again = if piece.name.is_empty() {
+                let is_doubtful = piece.name.is_empty() || piece.name == call.name;
+                let name = if is_doubtful {
                     call.name.clone()
                 } else {
-                    piece.name.clone()
+                    piece.name
                 };
-                let is_doubtful = again == call.name;
-                self.begin(Piece {
-                    name: again,
-                    ..piece
-                });
+                self.begin(Piece { name, ..piece });
                 if let Some(next) = self.open.last_mut() {
                     next.is_doubtful = is_doubtful;
                 }
@@ -131,35 +126,34 @@ impl Pieces {
     fn position(&self, piece: &Piece) -> Option<usize> {
         let has_index = |call: &Open| piece.index.is_none() || call.index == piece.index;
         let has_id = |call: &Open| !piece.id.is_empty() && call.id == piece.id;
-        let with_both = self
-            .open
-            .iter()
+        let calls = self.open.iter();
+        let with_both = calls
+            .clone()
             .rposition(|call| has_index(call) && has_id(call));
-        let with_index = || {
-            let begins = piece.index.is_none() && !piece.id.is_empty() && !piece.name.is_empty();
-            let may_begin = |call: &Open| begins && !call.id.is_empty() && !call.name.is_empty();
-            self.open
-                .iter()
-                .rposition(has_index)
-                .filter(|last| !self.open.get(*last).is_some_and(may_begin))
-        };
-        let with_id = || {
-            if piece.name.is_empty() {
-                self.open.iter().rposition(has_id)
-            } else {
-                None
-            }
-        };
-        with_both.or_else(with_index).or_else(with_id)
+        if with_both.is_some() {
+            return with_both;
+        }
+        // Without an index, an id and a name begin another call, unless the last one still misses one of them.
+        let begins = piece.index.is_none() && !piece.id.is_empty() && !piece.name.is_empty();
+        let with_index = calls.clone().enumerate().rfind(|(_, call)| has_index(call));
+        match with_index {
+            Some((_, call)) if begins && !call.id.is_empty() && !call.name.is_empty() => None,
+            Some((position, _)) => Some(position),
+            None if piece.name.is_empty() => calls.clone().rposition(has_id),
+            None => None,
+        }
     }
 
     fn begin(&mut self, piece: Piece) {
-        // Without an index, a whole object may be a part of the arguments before it.
-        let is_open = |call: &Open| !call.arguments.is_blank() && !call.arguments.is_whole();
         let mut own = Arguments::default();
         own.push(&piece.arguments);
-        self.is_malformed |=
-            piece.index.is_none() && own.is_whole() && self.open.last().is_some_and(is_open);
+        // Without an index, a whole object may be a part of the arguments before it.
+        let may_be_part = piece.index.is_none() && own.is_whole();
+        self.is_malformed |= may_be_part
+            && self
+                .open
+                .last()
+                .is_some_and(|call| !call.arguments.is_blank() && !call.arguments.is_whole());
         let mut call = Open {
             index: piece.index,
             ..Open::default()
@@ -174,22 +168,15 @@ impl Pieces {
             is_malformed: self.is_malformed,
         };
         let mut has_nameless = false;
-        for Open {
-            id,
-            name,
-            arguments,
-            is_doubtful,
-            ..
-        } in self.open
-        {
-            if name.is_empty() {
+        for call in self.open {
+            if call.name.is_empty() {
                 has_nameless = true;
-                last.is_malformed |= !arguments.is_trivial();
-            } else if !(is_doubtful && arguments.is_blank()) {
+                last.is_malformed |= !call.arguments.is_trivial();
+            } else if !(call.is_doubtful && call.arguments.is_blank()) {
                 last.calls.push(Called {
-                    id,
-                    name,
-                    arguments: arguments.into_text(),
+                    id: call.id,
+                    name: call.name,
+                    arguments: call.arguments.into_text(),
                 });
             }
         }
@@ -201,12 +188,9 @@ impl Pieces {
 
 impl Open {
     fn add(&mut self, piece: Piece) {
-        if self.id.is_empty() || self.name.is_empty() {
-            self.id = if piece.id.is_empty() {
-                std::mem::take(&mut self.id)
-            } else {
-                piece.id
-            };
+        let is_begun = !self.id.is_empty() && !self.name.is_empty();
+        if !is_begun && !piece.id.is_empty() {
+            self.id = piece.id;
         }
         if self.name.is_empty() {
             self.name = piece.name;
@@ -238,20 +222,26 @@ impl Open {
     /// The role of a piece of arguments after whole ones.
     fn role_after_whole(&self, piece: &Piece) -> Role {
         let is_same_call = !piece.id.is_empty() && piece.id == self.id;
-        match piece.begins_value() {
-            true if is_same_call && self.arguments.is_same(&piece.arguments) => Role::Repetition,
-            true if self.is_named_again || piece.name == self.name => Role::Next,
-            true | false => Role::Stray,
+        if !piece.begins_value() {
+            Role::Stray
+        } else if is_same_call && self.arguments.is_same(&piece.arguments) {
+            Role::Repetition
+        } else if self.is_named_again || piece.name == self.name {
+            Role::Next
+        } else {
+            Role::Stray
         }
     }
 
     fn role_of_same_name(&self, piece: &Piece) -> Role {
         let is_blank = piece.arguments.trim().is_empty();
         if !self.has_other_id(piece) {
-            return match self.arguments.is_whole() {
-                true if is_blank => Role::Repetition,
-                true => self.role_after_whole(piece),
-                false => Role::More,
+            return if !self.arguments.is_whole() {
+                Role::More
+            } else if is_blank {
+                Role::Repetition
+            } else {
+                self.role_after_whole(piece)
             };
         }
         if self.arguments.is_whole() {
@@ -277,7 +267,7 @@ impl Open {
     }
 }
 
-/// Whether a name has both of its parts, and is no piece of one.
+/// Whether a name has both of its parts, the server and the tool.
 fn is_full(name: &str) -> bool {
     name.split_once("__")
         .is_some_and(|(server, tool)| !server.is_empty() && !tool.is_empty())

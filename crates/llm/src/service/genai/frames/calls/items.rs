@@ -4,7 +4,8 @@
 use serde_json::Value;
 
 use super::arguments::Arguments;
-use super::{Called, LastCalls, is, text};
+use super::{Called, LastCalls};
+use crate::service::provider::fields::{items, kind, owned, text};
 
 /// An item that was announced.
 #[derive(Debug, Default)]
@@ -29,60 +30,49 @@ pub(in crate::service::genai::frames) struct Items {
 
 impl Items {
     pub(super) fn add(&mut self, event: &Value) {
-        match event.get("type").and_then(Value::as_str) {
-            Some("response.output_item.added") => {
-                let Some(item) = event.get("item").filter(|item| is(item, "function_call")) else {
-                    return;
-                };
-                let (call_id, name) = (text(item, "call_id"), text(item, "name"));
-                self.open.push(Open {
-                    key: key(event, item),
-                    call_id,
-                    name,
+        let call = event
+            .get("item")
+            .filter(|item| kind(item) == "function_call");
+        match kind(event) {
+            "response.output_item.added" => {
+                self.open.extend(call.map(|call| Open {
+                    key: key(event, call),
+                    call_id: owned(call, "call_id"),
+                    name: owned(call, "name"),
                     ..Open::default()
-                });
+                }));
             }
-            Some("response.function_call_arguments.delta") => {
+            "response.function_call_arguments.delta" => {
                 let piece = text(event, "delta");
                 match self.open_of(event) {
-                    Some(open) => open.pieces.push(&piece),
+                    Some(open) => open.pieces.push(piece),
                     None => self.is_malformed |= self.finished.is_empty() && !piece.is_empty(),
                 }
             }
-            Some("response.function_call_arguments.done") => {
-                let arguments = text(event, "arguments");
+            "response.function_call_arguments.done" => {
+                let arguments = owned(event, "arguments");
                 if let Some(open) = self.open_of(event) {
                     open.done = Some(arguments).filter(|arguments| !arguments.is_empty());
                 }
             }
-            Some("response.output_item.done") => {
-                if let Some(item) = event.get("item").filter(|item| is(item, "function_call")) {
-                    self.finish(key(event, item), item);
+            "response.output_item.done" => {
+                if let Some(call) = call {
+                    self.finish(key(event, call), call);
                 }
             }
-            Some("response.completed" | "response.incomplete") => self.add_last(event),
-            Some(_) | None => {}
+            "response.completed" | "response.incomplete" => self.add_last(event),
+            _ => {}
         }
     }
 
     /// The items of the last event, of which those count that no other event had.
     fn add_last(&mut self, event: &Value) {
-        let items = event
-            .pointer("/response/output")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        let calls: Vec<&Value> = items.filter(|item| is(item, "function_call")).collect();
-        if self.finished.is_empty() {
-            for item in calls {
-                self.finish(text(item, "id"), item);
-            }
-            return;
-        }
-        for item in calls {
-            let id = text(item, "call_id");
-            if self.open.iter().any(|open| open.call_id == id) {
-                self.finish(text(item, "id"), item);
+        let is_first = self.finished.is_empty();
+        let output = event.pointer("/response").unwrap_or(&Value::Null);
+        for call in items(output, "output").filter(|item| kind(item) == "function_call") {
+            let id = text(call, "call_id");
+            if is_first || self.open.iter().any(|open| open.call_id == id) {
+                self.finish(owned(call, "id"), call);
             }
         }
     }
@@ -96,24 +86,16 @@ impl Items {
     }
 
     fn finish(&mut self, key: String, item: &Value) {
-        let (id, name, arguments) = (
-            text(item, "call_id"),
-            text(item, "name"),
-            text(item, "arguments"),
-        );
-        let is_open = |open: &Open| {
-            (!id.is_empty() && open.call_id == id) || (!key.is_empty() && open.key == key)
-        };
-        let open = self
-            .open
-            .iter()
-            .position(is_open)
-            .map(|position| self.open.remove(position));
         let mut called = Called {
-            id,
-            name,
-            arguments,
+            id: owned(item, "call_id"),
+            name: owned(item, "name"),
+            arguments: owned(item, "arguments"),
         };
+        let position = self.open.iter().position(|open| {
+            (!called.id.is_empty() && open.call_id == called.id)
+                || (!key.is_empty() && open.key == key)
+        });
+        let open = position.map(|position| self.open.remove(position));
         if let Some(open) = open
             && called.arguments.trim().is_empty()
         {
@@ -140,15 +122,16 @@ impl Items {
 
     pub(super) fn into_last(mut self) -> LastCalls {
         for open in std::mem::take(&mut self.open) {
-            let (id, name) = (open.call_id.clone(), open.name.clone());
-            let arguments = open.arguments();
+            let called = Called {
+                id: open.call_id.clone(),
+                name: open.name.clone(),
+                arguments: open.arguments(),
+            };
             // Without a finished item, empty arguments may be missing ones.
-            self.is_malformed |= name.is_empty() || arguments.trim().is_empty();
-            self.complete.extend((!name.is_empty()).then_some(Called {
-                id,
-                name,
-                arguments,
-            }));
+            self.is_malformed |= called.name.is_empty() || called.arguments.trim().is_empty();
+            if !called.name.is_empty() {
+                self.complete.push(called);
+            }
         }
         LastCalls {
             calls: self.complete,
@@ -165,15 +148,11 @@ impl Open {
 
 /// The id of the item that an event is about; its position, if the server gives no ids.
 fn key(event: &Value, item: &Value) -> String {
-    let ids = [text(event, "item_id"), text(item, "id")];
-    let position = || {
-        event
-            .get("output_index")
-            .and_then(Value::as_u64)
-            .map(|index| index.to_string())
-    };
-    ids.into_iter()
-        .find(|id| !id.is_empty())
-        .or_else(position)
-        .unwrap_or_default()
+    match (text(event, "item_id"), text(item, "id")) {
+        ("", "") => {
+            let position = event.get("output_index").and_then(Value::as_u64);
+            position.map(|index| index.to_string()).unwrap_or_default()
+        }
+        ("", id) | (id, _) => id.to_owned(),
+    }
 }

@@ -18,13 +18,14 @@ use self::blocks::Blocks;
 use self::chat::Pieces;
 use self::items::Items;
 use crate::service::genai::target::Api;
+use crate::service::provider::fields::owned;
 
 /// A call that has arrived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::service::genai) struct Called {
     /// Empty if the provider gave none.
     pub(in crate::service::genai) id: String,
-    /// In the provider's spelling; not empty.
+    /// The name in the provider's spelling; not empty.
     pub(in crate::service::genai) name: String,
     pub(in crate::service::genai) arguments: String,
 }
@@ -37,7 +38,7 @@ pub(in crate::service::genai) struct LastCalls {
     pub(in crate::service::genai) is_malformed: bool,
 }
 
-/// The calls of an answer that has begun.
+/// The calls of an answer that is arriving, by the kind of their events.
 #[derive(Debug)]
 pub(super) enum Calls {
     Blocks(Blocks),
@@ -103,26 +104,15 @@ impl Whole {
                 Some(value) => value.to_string(),
             };
             let called = Called {
-                id: text(call, "id"),
-                name: text(function, "name"),
+                id: owned(call, "id"),
+                name: owned(function, "name"),
                 arguments,
             };
-            self.0.is_malformed |= called.name.is_empty();
-            self.0
-                .calls
-                .extend(Some(called).filter(|called| !called.name.is_empty()));
+            if called.name.is_empty() {
+                self.0.is_malformed = true;
+            } else {
+                self.0.calls.push(called);
+            }
         }
     }
-}
-
-fn is(value: &Value, kind: &str) -> bool {
-    value.get("type").and_then(Value::as_str) == Some(kind)
-}
-
-fn text(value: &Value, field: &str) -> String {
-    value
-        .get(field)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned()
 }

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::service::provider::fields::{items, kind, text};
+
 /// The first chunk of chat completions. A whole message in a later one would repeat the pieces before it.
 pub(super) fn chat(mut event: Value) -> Vec<Value> {
     let Some(choice) = event
@@ -11,10 +13,13 @@ pub(super) fn chat(mut event: Value) -> Vec<Value> {
         return vec![event];
     };
     let has_delta = choice.get("delta").is_some_and(Value::is_object);
-    let message = choice.remove("message").filter(Value::is_object);
-    let Some(mut message) = message.filter(|_message| !has_delta) else {
+    let message = choice.remove("message");
+    let Some(mut message @ Value::Object(_)) = message else {
         return vec![event];
     };
+    if has_delta {
+        return vec![event];
+    }
     let calls = message.get_mut("tool_calls").and_then(Value::as_array_mut);
     let has_calls = calls.as_ref().is_some_and(|calls| !calls.is_empty());
     for (index, call) in (0_u64..).zip(calls.into_iter().flatten()) {
@@ -24,25 +29,20 @@ pub(super) fn chat(mut event: Value) -> Vec<Value> {
     }
     choice.insert("delta".to_owned(), message);
     // A whole answer has stopped, also where its server does not say why.
-    if choice
-        .get("finish_reason")
-        .and_then(Value::as_str)
-        .is_none_or(str::is_empty)
-    {
-        choice.insert(
-            "finish_reason".to_owned(),
-            json!(if has_calls { "tool_calls" } else { "stop" }),
-        );
+    let reason = choice.get("finish_reason").and_then(Value::as_str);
+    if reason.is_none_or(str::is_empty) {
+        let reason = if has_calls { "tool_calls" } else { "stop" };
+        choice.insert("finish_reason".to_owned(), json!(reason));
     }
     vec![event, json!("[DONE]")]
 }
 
 /// An event of the Messages API. The crate reads the text of a block from its pieces.
 pub(super) fn message(event: Value) -> Vec<Value> {
-    match event.get("type").and_then(Value::as_str) {
-        Some("message") => whole_message(event),
-        Some("content_block_start") => block_start(event),
-        Some(_) | None => vec![event],
+    match kind(&event) {
+        "message" => whole_message(event),
+        "content_block_start" => block_start(event),
+        _ => vec![event],
     }
 }
 
@@ -72,13 +72,10 @@ fn block_start(mut event: Value) -> Vec<Value> {
     let Some(block) = event.get_mut("content_block") else {
         return vec![event];
     };
-    let text = match block.get("type").and_then(Value::as_str) {
-        Some("text") => block.get_mut("text"),
-        // The crate reads the thoughts of a start by itself.
-        Some(_) | None => None,
-    };
-    let text = match text {
-        Some(Value::String(text)) if !text.is_empty() => std::mem::take(text),
+    let is_text = kind(block) == "text";
+    // The crate reads the thoughts of a start by itself.
+    let text = match block.get_mut("text") {
+        Some(Value::String(text)) if is_text && !text.is_empty() => std::mem::take(text),
         Some(_) | None => return vec![event],
     };
     let delta = json!({"type":"content_block_delta","index":index,"delta":{"type":"text_delta","text":text}});
@@ -87,35 +84,24 @@ fn block_start(mut event: Value) -> Vec<Value> {
 
 /// An event of the Responses API.
 pub(super) fn response(event: Value) -> Vec<Value> {
-    if event.get("object").and_then(Value::as_str) != Some("response") {
+    if text(&event, "object") != "response" {
         return vec![event];
     }
     let mut events = Vec::new();
-    for (index, item) in (0_u64..).zip(
-        event
-            .get("output")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten(),
-    ) {
-        let parts = ["summary", "content"]
-            .iter()
-            .filter_map(|name| item.get(name)?.as_array())
-            .flatten();
+    for (index, item) in (0_u64..).zip(items(&event, "output")) {
+        let parts = items(item, "summary").chain(items(item, "content"));
         events.extend(parts.filter_map(|part| piece(part, index)));
     }
-    let is_cut = event.get("status").and_then(Value::as_str) == Some("incomplete");
-    let kind = if is_cut {
-        "response.incomplete"
-    } else {
-        "response.completed"
+    let kind = match text(&event, "status") {
+        "incomplete" => "response.incomplete",
+        _ => "response.completed",
     };
     events.push(json!({"type":kind,"response":event}));
     events
 }
 
 fn piece(part: &Value, index: u64) -> Option<Value> {
-    let kind = match part.get("type").and_then(Value::as_str)? {
+    let kind = match kind(part) {
         "output_text" => "response.output_text.delta",
         "summary_text" => "response.reasoning_summary_text.delta",
         "reasoning_text" => "response.reasoning_text.delta",

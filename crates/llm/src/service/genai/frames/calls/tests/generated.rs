@@ -32,12 +32,15 @@ fn calls() -> impl Strategy<Value = Vec<Sent>> {
         .prop_map(|map| Value::Object(map.into_iter().collect()).to_string());
     let call = ("(s__get|s__put|t__run)", arguments);
     prop::collection::vec(call, 1..4).prop_map(|calls| {
-        let sent = |(position, (name, arguments))| Sent {
-            id: format!("id-{position}"),
-            name,
-            arguments,
-        };
-        calls.into_iter().enumerate().map(sent).collect()
+        calls
+            .into_iter()
+            .enumerate()
+            .map(|(position, (name, arguments))| Sent {
+                id: format!("id-{position}"),
+                name,
+                arguments,
+            })
+            .collect()
     })
 }
 
@@ -123,11 +126,14 @@ fn written(calls: &[Sent], style: &Style) -> Vec<Value> {
                 Word::Changing => Some(format!("{}-{at}", call.id)),
                 Word::Right | Word::Missing | Word::Zero => None,
             };
-            let again = || (style.repeats_name && !style.cuts_name).then(|| call.name.clone());
             pieces.push(piece(
                 index,
                 id.as_deref(),
-                names.get(at).cloned().or_else(again).as_deref(),
+                names
+                    .get(at)
+                    .cloned()
+                    .or_else(|| (style.repeats_name && !style.cuts_name).then(|| call.name.clone()))
+                    .as_deref(),
                 json!(arguments),
             ));
         }
@@ -173,13 +179,12 @@ proptest! {
             prop_assert!(!is_readable(&style, calls.len()), "{style:?} {found:?}");
             return Ok(());
         }
-        let known = |line: &String| {
+        prop_assert!(found.iter().all(|line| {
             let (_, call) = line.split_once(' ').unwrap();
             // Arguments that are no object are answered, and not sent.
             let is_json = call.split_once(' ').is_some_and(|(_, text)| serde_json::from_str::<serde_json::Map<String, Value>>(text).is_ok());
             !is_json || calls.iter().any(|sent| format!("{} {}", sent.name, sent.arguments) == call)
-        };
-        prop_assert!(found.iter().all(known), "{style:?} {found:?}");
+        }), "{style:?} {found:?}");
         if is_readable(&style, calls.len()) {
             prop_assert_eq!(found.len(), calls.len(), "{:?} {:?}", style, found);
         }

@@ -25,8 +25,12 @@ fn read(api: Api, events: impl IntoIterator<Item = Value>) -> Vec<String> {
 }
 
 fn chat(pieces: impl IntoIterator<Item = Value>) -> Vec<String> {
-    let event = |piece| json!({"choices":[{"delta":{"tool_calls":[piece]}}]});
-    read(Api::Chat, pieces.into_iter().map(event))
+    read(
+        Api::Chat,
+        pieces
+            .into_iter()
+            .map(|piece| json!({"choices":[{"delta":{"tool_calls":[piece]}}]})),
+    )
 }
 
 fn piece(index: Option<u64>, id: Option<&str>, name: Option<&str>, arguments: Value) -> Value {
@@ -35,13 +39,18 @@ fn piece(index: Option<u64>, id: Option<&str>, name: Option<&str>, arguments: Va
 
 #[test]
 fn a_call_in_the_field_before_tool_calls_is_read() {
-    let event = |call: Value| json!({"choices":[{"delta":{"function_call":call}}]});
     let pieces = [
         json!({"name":"a__b","arguments":""}),
         json!({"arguments":"{\"a\":"}),
         json!({"arguments":"1}"}),
     ];
-    assert_eq!(read(Api::Chat, pieces.map(event)), [" a__b {\"a\":1}"]);
+    assert_eq!(
+        read(
+            Api::Chat,
+            pieces.map(|call| json!({"choices":[{"delta":{"function_call":call}}]}))
+        ),
+        [" a__b {\"a\":1}"]
+    );
 }
 
 #[test]
@@ -113,7 +122,6 @@ fn a_call_of_anthropic_is_complete_at_the_end_of_its_block() {
 #[test]
 fn a_call_of_bedrock_has_its_own_arguments_also_when_they_are_cut() {
     let start = json!({"contentBlockIndex":1,"start":{"toolUse":{"toolUseId":"t1","name":"a__b"}}});
-    let delta = |text: &str| json!({"contentBlockIndex":1,"delta":{"toolUse":{"input":text}}});
     let stop = |index: u64| json!({"contentBlockIndex":index});
     let text = json!({"contentBlockIndex":0,"delta":{"text":"I look."}});
     let events = |input: &str| {
@@ -122,7 +130,7 @@ fn a_call_of_bedrock_has_its_own_arguments_also_when_they_are_cut() {
             text.clone(),
             stop(0),
             start.clone(),
-            delta(input),
+            json!({"contentBlockIndex":1,"delta":{"toolUse":{"input":input}}}),
             stop(1),
         ]
         .into_iter()
@@ -223,7 +231,8 @@ fn pieces_of_chat_completions_are_joined_in_every_numbering() {
 #[test]
 fn pieces_that_have_one_sensible_reading_are_read_so() {
     let zero = |id, name, arguments: &str| piece(Some(0), id, name, json!(arguments));
-    let (id, n) = (Some, Some("s__t"));
+    let id = Some;
+    let n = Some("s__t");
     for (pieces, expected) in [
         // Another id in each piece, and the name in each piece.
         (

@@ -1,6 +1,6 @@
 //! The events of an answer in the form that their interface documents.
 //!
-//! An error of the provider ends the stream, wherever it stands. A whole answer becomes the events that it would have
+//! An error of the provider ends the stream, wherever it occurs. A whole answer becomes the events that it would have
 //! been. Everything else stays as it is.
 
 mod whole;
@@ -9,6 +9,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use crate::service::genai::target::Api;
+use crate::service::provider::fields::{kind, text};
 use crate::service::provider::repair::{self, Repair};
 
 const DONE: &str = "[DONE]";
@@ -41,7 +42,7 @@ impl Normal {
     /// The lines of an event for the crate.
     ///
     /// # Errors
-    /// What the provider says about its failure.
+    /// The provider's own description of its failure.
     pub(super) fn event(&mut self, event: &str) -> Result<String, Value> {
         let text = event.trim();
         if text.is_empty() || text == DONE {
@@ -51,8 +52,8 @@ impl Normal {
         match serde_json::from_str::<Value>(&text) {
             Ok(value) => self.value(value),
             Err(_not_json) if is_list(&text) => text.lines().map(|line| self.event(line)).collect(),
-            // The crate says that it cannot read it.
-            Err(_not_json) => Ok(lines(self.name(event), &text)),
+            // The crate reports that it cannot read the event.
+            Err(_not_json) => Ok(lines(self.name_of_unreadable(event), &text)),
         }
     }
 
@@ -95,16 +96,14 @@ impl Normal {
         }
     }
 
+    /// Events of chat completions have no name.
     fn name_of<'a>(&self, event: &'a Value) -> Option<&'a str> {
-        if self.api == Api::Chat {
-            None
-        } else {
-            event.get("type").and_then(Value::as_str)
-        }
+        let kind = event.get("type").and_then(Value::as_str)?;
+        (self.api != Api::Chat).then_some(kind)
     }
 
     /// The name of an event that cannot be read.
-    fn name(&self, event: &str) -> Option<&'static str> {
+    fn name_of_unreadable(&self, event: &str) -> Option<&'static str> {
         const NAMES: [&str; 3] = [
             "content_block_delta",
             "content_block_start",
@@ -120,13 +119,11 @@ impl Normal {
 
 /// Whether a text is several events, one on each line: their server wrote no empty lines between them.
 fn is_list(text: &str) -> bool {
-    let is_event =
-        |line: &str| line.trim() == DONE || serde_json::from_str::<IgnoredAny>(line).is_ok();
     text.trim().contains('\n')
         && text
             .lines()
             .filter(|line| !line.trim().is_empty())
-            .all(is_event)
+            .all(|line| line.trim() == DONE || serde_json::from_str::<IgnoredAny>(line).is_ok())
 }
 
 /// An event as lines. The crate selects those of Anthropic by their name.
@@ -143,20 +140,16 @@ fn failure(api: Api, event: &Value) -> Option<Value> {
     if let Value::Array(list) = event {
         return list.first().and_then(|first| failure(api, first));
     }
-    let kind = event.get("type").and_then(Value::as_str);
-    let in_response = (kind == Some("response.failed")
-        || event.get("status") == Some(&json!("failed")))
-    .then(|| {
-        event
+    let kind = kind(event);
+    let has_failed = kind == "response.failed" || text(event, "status") == "failed";
+    if api == Api::Responses && has_failed {
+        let error = event
             .pointer("/response/error")
-            .or_else(|| event.get("error"))
-            .cloned()
-            .unwrap_or_else(|| json!({}))
-    });
-    if let Some(error) = in_response.filter(|_error| api == Api::Responses) {
-        return Some(if error.is_object() { error } else { json!({}) });
+            .or_else(|| event.get("error"));
+        let error = error.filter(|error| error.is_object());
+        return Some(error.cloned().unwrap_or_else(|| json!({})));
     }
-    let is_error = kind == Some("error") || event.get("object") == Some(&json!("error"));
+    let is_error = kind == "error" || text(event, "object") == "error";
     if is_error || event.get("error").is_some_and(is_said) {
         return Some(event.clone());
     }
@@ -167,8 +160,7 @@ fn failure(api: Api, event: &Value) -> Option<Value> {
         return Some(error.clone());
     }
     // An answer that has no part of one, but words.
-    let names = ["choices", "type", "object", "usage"];
-    let is_answer = names
+    let is_answer = ["choices", "type", "object", "usage"]
         .iter()
         .any(|name| event.get(name).is_some_and(|value| !value.is_null()));
     (!is_answer && has_words(event)).then(|| event.clone())
@@ -176,22 +168,27 @@ fn failure(api: Api, event: &Value) -> Option<Value> {
 
 /// Whether an event that is no part of an answer has the words or the code of a failure.
 fn has_words(event: &Value) -> bool {
-    let words = ["message", "detail", "msg", "errors", "Message"];
-    let is_about_error = |name: &str| name.to_ascii_lowercase().starts_with("err");
-    let is_success =
-        |text: &str| matches!(text.to_ascii_lowercase().as_str(), "0" | "ok" | "success");
-    let is_failure = |value: &Value| is_said(value) && !value.as_str().is_some_and(is_success);
-    let fields = event.as_object().into_iter().flatten();
     let in_status = event
         .pointer("/base_resp/status_code")
         .is_some_and(is_failure);
     let in_word = event.get("success") == Some(&Value::Bool(false));
-    let mut named =
-        fields.filter(|(name, _)| words.contains(&name.as_str()) || is_about_error(name));
-    in_status || in_word || named.any(|(_, value)| is_failure(value))
+    let mut fields = event.as_object().into_iter().flatten();
+    in_status || in_word || fields.any(|(name, value)| is_about_failure(name) && is_failure(value))
 }
 
-/// Whether an error says something: gateways send `null`, `false`, `""` and `{}` with each event.
+/// Whether a field with this name is about a failure.
+fn is_about_failure(name: &str) -> bool {
+    matches!(name, "message" | "detail" | "msg" | "errors" | "Message")
+        || name.to_ascii_lowercase().starts_with("err")
+}
+
+/// Whether a field has an error, and not the code of a success.
+fn is_failure(value: &Value) -> bool {
+    let word = value.as_str().unwrap_or_default().to_ascii_lowercase();
+    is_said(value) && !matches!(word.as_str(), "0" | "ok" | "success")
+}
+
+/// Whether an error is one: gateways send `null`, `false`, `""` and `{}` with each event.
 fn is_said(error: &Value) -> bool {
     match error {
         Value::Null => false,

@@ -6,7 +6,7 @@
 
 use url::Url;
 
-use super::error::{ErrorCode, ProviderError};
+use super::error::ProviderError;
 use super::key::{ApiKey, Environment};
 use super::known;
 use super::status::{AddressStatus, KeyStatus, ProviderStatus};
@@ -66,8 +66,8 @@ impl Access {
         Ok(Endpoint { url, key })
     }
 
-    /// Reports the key and the address that [`Self::endpoint`] would use, without their values. Whether a variable
-    /// that requests may not use is set is no part of it.
+    /// Reports the key and the address that [`Self::endpoint`] would use, without their values. The status does not
+    /// tell whether a variable is set that requests may not use.
     pub async fn status(&self, provider: &'static Provider, config: &LlmConfig) -> ProviderStatus {
         let name = self.key_name(provider, &config.api_key_env);
         let (owners, key) = match name.map(|name| (name, self.permitted_owners(name))) {
@@ -85,23 +85,18 @@ impl Access {
         let (address, address_status) = match self.url(provider, &config.base_url, &owners) {
             Ok(url) => (shown(&url), AddressStatus::Permitted),
             Err(_refused) => {
-                let requested = Url::parse(&config.base_url)
-                    .as_ref()
-                    .map(shown)
-                    .unwrap_or_default();
-                (requested, AddressStatus::NotPermitted)
+                let requested = Url::parse(&config.base_url);
+                let shown = requested.as_ref().map(shown).unwrap_or_default();
+                (shown, AddressStatus::NotPermitted)
             }
         };
-        let key_env = name
-            .or_else(|| provider.keys.first().copied())
-            .unwrap_or_default()
-            .to_owned();
+        let key_env = name.or_else(|| provider.keys.first().copied());
         let error = match name {
             Some(name) if key == KeyStatus::NotPermitted => Some(not_permitted(name)),
             Some(_) | None => self.endpoint(provider, config).await.err(),
         };
         ProviderStatus {
-            key_env,
+            key_env: key_env.unwrap_or_default().to_owned(),
             key,
             address,
             address_status,
@@ -122,9 +117,7 @@ impl Access {
 
     /// A variable of this service that no request can name.
     pub fn variable(&self, name: &str) -> Option<String> {
-        self.environment
-            .read(name)
-            .map(|value| value.trim().to_owned())
+        Some(self.environment.read(name)?.trim().to_owned())
     }
 
     /// The variable of the key: the one that the request names, or the first one of the provider that is set.
@@ -137,11 +130,9 @@ impl Access {
 
     /// The providers to whose addresses a key may be sent; none if requests may not use it.
     fn permitted_owners(&self, name: &str) -> Vec<&'static Provider> {
-        if self.keys.iter().any(|pattern| glob(pattern, name)) {
-            return known::all().collect();
-        }
+        let is_for_all = self.keys.iter().any(|pattern| glob(pattern, name));
         known::all()
-            .filter(|known| known.keys.contains(&name))
+            .filter(|known| is_for_all || known.keys.contains(&name))
             .collect()
     }
 
@@ -152,8 +143,9 @@ impl Access {
                 return Err(not_permitted(name));
             }
             // The words of the existing service.
-            let message = format!("Environment variable '{name}' is not set");
-            return Err(ProviderError::new(ErrorCode::Credentials, message));
+            return Err(ProviderError::credentials(format!(
+                "Environment variable '{name}' is not set"
+            )));
         }
         Ok(owners)
     }
@@ -180,24 +172,24 @@ impl Access {
             ),
         };
         if text.is_empty() {
-            return Err(refused(format!(
+            return Err(ProviderError::invalid_request(format!(
                 "the provider '{}' needs a base URL",
                 provider.name
             )));
         }
-        let url =
-            Url::parse(text).map_err(|_error| refused("The base URL is no address".to_owned()))?;
-        let is_permitted = self.urls.iter().any(|pattern| pattern.matches(&url))
-            || owners.iter().any(|known| self.belongs(&url, known));
+        let url = Url::parse(text)
+            .map_err(|_error| ProviderError::invalid_request("The base URL is no address"))?;
+        let is_permitted =
+            self.permits(&url) || owners.iter().any(|known| self.belongs(&url, known));
         match (is_permitted, is_requested) {
             (true, _) => Ok(url),
             (false, true) => {
                 let shown = shown(&url);
-                Err(refused(format!(
+                Err(ProviderError::invalid_request(format!(
                     "The base URL '{shown}' may not be used with this key; permit it with {URL_OPTION} '{shown}'"
                 )))
             }
-            (false, false) => Err(refused(format!(
+            (false, false) => Err(ProviderError::invalid_request(format!(
                 "The base URL in {} may not be used with this key; permit it with {URL_OPTION}",
                 provider.base_url_variable
             ))),
@@ -223,26 +215,17 @@ impl Access {
 
 /// Scheme, host and port: the other parts may contain a secret.
 fn shown(url: &Url) -> String {
-    let port = url
-        .port()
-        .map(|port| format!(":{port}"))
-        .unwrap_or_default();
-    format!(
-        "{}://{}{port}",
-        url.scheme(),
-        url.host_str().unwrap_or_default()
-    )
-}
-
-fn refused(message: String) -> ProviderError {
-    ProviderError::new(ErrorCode::InvalidRequest, message)
+    let host = url.host_str().unwrap_or_default();
+    match url.port() {
+        Some(port) => format!("{}://{host}:{port}", url.scheme()),
+        None => format!("{}://{host}", url.scheme()),
+    }
 }
 
 fn not_permitted(name: &str) -> ProviderError {
-    let message = format!(
+    ProviderError::credentials(format!(
         "Environment variable '{name}' is not permitted as a key; permit it with {KEY_OPTION} '{name}'"
-    );
-    ProviderError::new(ErrorCode::Credentials, message)
+    ))
 }
 
 #[cfg(test)]

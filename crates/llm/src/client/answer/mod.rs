@@ -28,7 +28,7 @@ pub fn assemble(chunks: impl IntoIterator<Item = GenerateResponse>) -> Result<An
     Ok(assembly.finish(&|_, _| {}))
 }
 
-/// An answer, and how it came.
+/// An answer, and the observations of its stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observed {
     pub answer: Answer,
@@ -36,14 +36,14 @@ pub struct Observed {
     pub first_chunk: Option<Duration>,
     /// The first tag around reasoning that the server has left in the text.
     pub reasoning_tag: Option<String>,
-    /// The tags have no certain reading.
+    /// Whether the tags have no certain reading.
     pub is_unsure: bool,
 }
 
 /// The part of an answer that has arrived.
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
-    /// A first chunk of the answer has arrived. A notice about a retry is none: the provider has not answered.
+    /// Whether the answer has begun. A notice about a retry does not begin it: the provider has not answered.
     pub(super) has_begun: bool,
     /// The time from the request to the first chunk of the answer.
     pub(super) first_chunk: Option<Duration>,
@@ -65,12 +65,11 @@ impl Assembly {
         match chunk.content {
             Some(Content::Text(piece)) => show(self.text.push(&clean(piece.content)), deltas),
             Some(Content::Thinking(piece)) => {
-                append(
-                    &mut self.answer.thinking,
-                    piece.content,
-                    DeltaKind::Thinking,
-                    deltas,
-                );
+                let piece = clean(piece.content);
+                if !piece.is_empty() {
+                    deltas(DeltaKind::Thinking, &piece);
+                    self.answer.thinking.push_str(&piece);
+                }
             }
             Some(Content::ToolCall(call)) => self.answer.calls.push(ToolCall {
                 id: clean(call.call_id),
@@ -104,34 +103,29 @@ impl Assembly {
         self.observed(deltas).answer
     }
 
-    /// The whole answer, and what of it no journal has.
+    /// The whole answer, with the observations that are not in the journal.
     pub(super) fn observed(
         mut self,
         deltas: &(impl Fn(DeltaKind, &str) + Send + Sync),
     ) -> Observed {
-        let (
-            rest,
-            Split {
-                text,
-                reasoning,
-                is_unsure,
-                tag,
-            },
-        ) = self.text.finish();
+        let (rest, split) = self.text.finish();
         show(rest, deltas);
+        let Split {
+            text,
+            reasoning,
+            is_unsure,
+            tag,
+        } = split;
         self.answer.text = text;
         if !reasoning.is_empty() {
-            let separator = if self.answer.thinking.is_empty() {
-                ""
-            } else {
-                "\n"
-            };
-            self.answer.thinking = format!("{}{separator}{reasoning}", self.answer.thinking);
+            if !self.answer.thinking.is_empty() {
+                self.answer.thinking.push('\n');
+            }
+            self.answer.thinking.push_str(&reasoning);
             // The provider's own form still has the reasoning as text.
-            self.answer.provider_data = self
-                .answer
-                .provider_data
-                .filter(|_| !self.answer.calls.is_empty());
+            if self.answer.calls.is_empty() {
+                self.answer.provider_data = None;
+            }
         }
         if is_unsure && self.answer.calls.is_empty() && self.answer.finish == Finish::Stop {
             self.answer.finish = Finish::Other;
@@ -164,19 +158,6 @@ fn show(pieces: Vec<Piece>, deltas: &(impl Fn(DeltaKind, &str) + Send + Sync)) {
     }
 }
 
-fn append(
-    whole: &mut String,
-    piece: String,
-    kind: DeltaKind,
-    deltas: &(impl Fn(DeltaKind, &str) + Send + Sync),
-) {
-    let piece = clean(piece);
-    if !piece.is_empty() {
-        deltas(kind, &piece);
-        whole.push_str(&piece);
-    }
-}
-
 /// Removes NUL characters, which the store cannot keep in text.
 fn clean(mut text: String) -> String {
     text.retain(|character| character != '\0');
@@ -184,17 +165,10 @@ fn clean(mut text: String) -> String {
 }
 
 fn clean_error(error: proto::ErrorInfo) -> proto::ErrorInfo {
-    let proto::ErrorInfo {
-        message,
-        code,
-        provider_status,
-        ..
-    } = error;
-    let (message, code, provider_status) = (clean(message), clean(code), clean(provider_status));
     proto::ErrorInfo {
-        message,
-        code,
-        provider_status,
+        message: clean(error.message),
+        code: clean(error.code),
+        provider_status: clean(error.provider_status),
         ..error
     }
 }
@@ -236,14 +210,6 @@ fn code_part(part: proto::CodeExecutionDelta) -> CodePart {
 }
 
 fn grounding(part: proto::GroundingDelta) -> Grounding {
-    let source = |source: proto::GroundingChunkInfo| Source {
-        uri: clean(source.uri),
-        title: clean(source.title),
-    };
-    let retrieval = |page: proto::UrlRetrieval| Retrieval {
-        url: clean(page.url),
-        status: clean(page.status),
-    };
     Grounding {
         queries: part.web_search_queries.into_iter().map(clean).collect(),
         sources: part.grounding_chunks.into_iter().map(source).collect(),
@@ -251,6 +217,20 @@ fn grounding(part: proto::GroundingDelta) -> Grounding {
         retrievals: part.url_retrievals.into_iter().map(retrieval).collect(),
         other_sources: part.other_sources.into_iter().map(other_source).collect(),
         search_widget: clean(part.search_entry_point_html),
+    }
+}
+
+fn source(source: proto::GroundingChunkInfo) -> Source {
+    Source {
+        uri: clean(source.uri),
+        title: clean(source.title),
+    }
+}
+
+fn retrieval(page: proto::UrlRetrieval) -> Retrieval {
+    Retrieval {
+        url: clean(page.url),
+        status: clean(page.status),
     }
 }
 
@@ -268,7 +248,7 @@ fn other_source(source: proto::OtherSource) -> OtherSource {
 fn support(support: proto::GroundingSupport) -> Support {
     let position = |index: i32| u32::try_from(index).unwrap_or(0);
     let mut grounding_chunk_indices = Vec::with_capacity(support.grounding_chunk_indices.len());
-    // A source that is no page has a score and no index.
+    // A source other than a page has a score and no index.
     let mut scores = support.confidence_scores.into_iter().map(Confidence::of);
     let mut confidence_scores = Vec::new();
     for index in support.grounding_chunk_indices {
