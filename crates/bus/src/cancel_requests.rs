@@ -104,7 +104,8 @@ impl JetStreamCancelRequests {
     ///
     /// When the connection is closed.
     pub async fn listen(nats: &Nats) -> Result<Self, Error> {
-        let (connection, dropped) = (nats.watch_connection(), nats.watch_dropped());
+        let connection = nats.watch_connection();
+        let dropped = nats.watch_dropped();
         let connections = connection.borrow().connections;
         let messages = nats.client.subscribe(ALL_CONTROL).await?;
         // This connection's own requests follow the subscription anyway; the round trip orders those of others after

@@ -140,7 +140,8 @@ impl Nats {
             .enqueue(queue_subject(&letter.subject), copy, letter.body.clone())
             .await?;
         if let Err(error) = self.drop_dead_letter(letter.sequence).await {
-            let (alert_id, sequence) = (letter.alert_id, letter.sequence);
+            let alert_id = letter.alert_id;
+            let sequence = letter.sequence;
             tracing::warn!(%alert_id, sequence, %error, "dead letter not dropped after its retry");
         }
         Ok((session, published))

@@ -139,10 +139,8 @@ impl Nats {
         let mut backlog = Vec::with_capacity(Priority::ALL.len());
         for priority in Priority::ALL {
             let info = self.consumer_of(priority).await?;
-            let (pending, in_progress) = (
-                info.num_pending,
-                u64::try_from(info.num_ack_pending).unwrap_or(u64::MAX),
-            );
+            let pending = info.num_pending;
+            let in_progress = u64::try_from(info.num_ack_pending).unwrap_or(u64::MAX);
             backlog.push(Backlog {
                 priority,
                 pending,

@@ -165,7 +165,9 @@ impl Nats {
         headers: HeaderMap,
         body: Vec<u8>,
     ) -> Result<Published, Error> {
-        let (body, begun, mut refusals) = (Bytes::from(body), Instant::now(), 0);
+        let body = Bytes::from(body);
+        let begun = Instant::now();
+        let mut refusals = 0;
         loop {
             match self
                 .enqueue_once(subject.clone(), headers.clone(), body.clone())

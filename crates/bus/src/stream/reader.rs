@@ -170,8 +170,8 @@ impl StreamReader {
         }
         self.consumer_sequence = info.consumer_sequence;
         self.left = self.left.saturating_sub(1);
-        let (stream_sequence, stored_at_ns) =
-            (info.stream_sequence, info.published.unix_timestamp_nanos());
+        let stream_sequence = info.stream_sequence;
+        let stored_at_ns = info.published.unix_timestamp_nanos();
         Ok(ReadMessage {
             message: message.message,
             stream_sequence,

@@ -124,7 +124,8 @@ impl<O: Outbox> JetStreamFeed<O> {
     /// Needs a Tokio runtime.
     pub fn new(nats: &Nats, outbox: Arc<O>, settings: FeedSettings) -> Self {
         let (sender, receiver) = mpsc::channel(MAX_QUEUED_DELTAS);
-        let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+        let tasks = TaskTracker::new();
+        let stop = CancellationToken::new();
         tasks.spawn(deltas::publish_deltas(nats.clone(), receiver, stop.clone()));
         let sessions = Mutex::default();
         Self(Arc::new(Inner {

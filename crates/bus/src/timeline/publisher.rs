@@ -98,8 +98,12 @@ impl<O: Outbox> Publisher<O> {
         session: SessionId,
         signer: Arc<OnceCell<EventSigner>>,
     ) -> Self {
-        let (nats, subject) = (nats.clone(), timeline_subject(session));
-        let (last, ended, tail, recent) = (None, false, None, VecDeque::new());
+        let nats = nats.clone();
+        let subject = timeline_subject(session);
+        let last = None;
+        let ended = false;
+        let tail = None;
+        let recent = VecDeque::new();
         Self {
             nats,
             outbox,

@@ -51,10 +51,8 @@ mod tests {
 
     #[test]
     fn a_signature_is_valid_only_for_its_bytes_and_its_key() {
-        let (ours, other) = (
-            EventSigner::new(&EventKey(vec![7; 32])),
-            EventSigner::new(&EventKey(vec![8; 32])),
-        );
+        let ours = EventSigner::new(&EventKey(vec![7; 32]));
+        let other = EventSigner::new(&EventKey(vec![8; 32]));
         let headers = ours.sign(b"{}");
         assert!(ours.has_signed(b"{}", Some(&headers)));
         assert!(

@@ -87,7 +87,8 @@ impl Nats {
             return Ok(Ensured::Created);
         };
         if found.config.storage != expected.storage {
-            let (found, expected_storage) = (found.config.storage, expected.storage);
+            let found = found.config.storage;
+            let expected_storage = expected.storage;
             return Err(Error::storage(&expected.name, found, expected_storage));
         }
         let target = streams::target(&found, expected, settings);
@@ -98,7 +99,8 @@ impl Nats {
         for difference in &differences {
             tracing::info!("stream updated: {difference}");
         }
-        let (placement, copies) = (found.config.placement.clone(), found.config.num_replicas);
+        let placement = found.config.placement.clone();
+        let copies = found.config.num_replicas;
         let merged = streams::merged(found.config, target);
         if merged.placement != placement && merged.num_replicas != copies {
             // NATS does not move and scale a stream in one update. The present servers may be too few for the copies.

@@ -21,10 +21,8 @@ pub(super) fn differences(
     expected: &Value,
 ) -> Vec<Difference> {
     let differing = |field: &Field| {
-        let (found, expected) = (
-            normalised(found.get(field.name)),
-            normalised(expected.get(field.name)),
-        );
+        let found = normalised(found.get(field.name));
+        let expected = normalised(expected.get(field.name));
         (found != expected).then(|| Difference {
             object: object.to_owned(),
             field: Some(FieldDifference {

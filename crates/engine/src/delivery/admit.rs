@@ -244,8 +244,10 @@ impl<W: World> Dispatcher<W> {
     /// Asks the store first: an alert that joins an open session, or that a session which has just completed covers,
     /// needs no plan and no tools.
     async fn prepare_and_open(&self, received: &Received) -> Result<Admission, Failure> {
-        let (id, received) = (received.alert_id, Arc::new(received.clone()));
-        let (intake, body) = (Arc::clone(&self.ports.intake), Arc::clone(&received));
+        let id = received.alert_id;
+        let received = Arc::new(received.clone());
+        let intake = Arc::clone(&self.ports.intake);
+        let body = Arc::clone(&received);
         let prepared = Arc::new(
             self.isolate_panics(id, async move { intake.prepare(&body).await })
                 .await?,
@@ -293,7 +295,8 @@ impl<W: World> Dispatcher<W> {
                 return Ok(self.opened(id, opened, Instant::now(), None));
             }
         }
-        let (intake, alert) = (Arc::clone(&self.ports.intake), Arc::clone(prepared));
+        let intake = Arc::clone(&self.ports.intake);
+        let alert = Arc::clone(prepared);
         let planned = self
             .isolate_panics(id, async move { intake.plan(&received, &alert).await })
             .await?;

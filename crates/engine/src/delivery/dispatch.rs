@@ -43,7 +43,8 @@ impl<W: World> Dispatcher<W> {
     }
 
     async fn acknowledge(&self, job: Job<W::Delivery>) {
-        let (id, delivery) = (job.received.alert_id, Arc::clone(&job.delivery));
+        let id = job.received.alert_id;
+        let delivery = Arc::clone(&job.delivery);
         let acknowledgement = self.place(job).await.unwrap_or_else(|error| {
             tracing::warn!(session_id = %id, "message returned to the queue: {error}");
             Acknowledgement::Nak(jittered(ERROR_DELAY))
@@ -66,7 +67,8 @@ impl<W: World> Dispatcher<W> {
         &self,
         job: &mut Job<W::Delivery>,
     ) -> Result<Option<Acknowledgement>, SettleError> {
-        let (id, sessions) = (job.received.alert_id, &*self.ports.sessions);
+        let id = job.received.alert_id;
+        let sessions = &*self.ports.sessions;
         let Some(disposition) = self.receive(job).await? else {
             return Ok(Some(Acknowledgement::Nak(Duration::ZERO)));
         };
@@ -130,7 +132,8 @@ impl<W: World> Dispatcher<W> {
 
     /// Claims a session that is open already.
     async fn take_over(&self, job: &Job<W::Delivery>) -> Result<Acknowledgement, SettleError> {
-        let (id, delivery) = (job.received.alert_id, &job.delivery);
+        let id = job.received.alert_id;
+        let delivery = &job.delivery;
         if self.runs.adopt(id, delivery) {
             return Ok(Acknowledgement::Skip);
         }

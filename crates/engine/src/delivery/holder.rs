@@ -127,7 +127,8 @@ impl<W: World> Dispatcher<W> {
         begun: Option<Begun>,
         control: &Control,
     ) -> Result<Option<SessionEnded>, Interrupted> {
-        let (lease, remaining) = (claimed.lease, claimed.remaining);
+        let lease = claimed.lease;
+        let remaining = claimed.remaining;
         let recovered = match &begun {
             Some(Begun { is_new: true, .. }) => None,
             Some(_) | None => {

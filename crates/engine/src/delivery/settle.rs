@@ -30,7 +30,8 @@ pub(crate) async fn settle<W: World>(
     ports: &Ports<W>,
     id: SessionId,
 ) -> Result<Settled, SettleError> {
-    let (sessions, feed) = (&*ports.sessions, &*ports.feed);
+    let sessions = &*ports.sessions;
+    let feed = &*ports.feed;
     let standing = sessions.standing(id).await?;
     if !standing.over {
         return Ok(Settled::NotOver);

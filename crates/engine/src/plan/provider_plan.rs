@@ -214,7 +214,8 @@ mod tests {
 
     #[test]
     fn an_agent_with_tools_has_native_tools_only_where_they_are_combined() {
-        let (search, code) = (NativeTool::GoogleSearch, NativeTool::CodeExecution);
+        let search = NativeTool::GoogleSearch;
+        let code = NativeTool::CodeExecution;
         let google = "provider: google, native_tools: {google_search: true}";
         let combined =
             "provider: google, native_tools: {google_search: true}, native_tools_mode: combine";

@@ -249,7 +249,8 @@ defaults: {chain: a, llm_provider: large}
     #[test]
     fn a_synthesis_is_resolved_level_by_level() {
         let stage = |rest: &str| format!("[{{agents: [{{name: sre}}], replicas: 2{rest}}}]");
-        let (native, plain) = (Strategy::SynthesisNativeThinking, Strategy::Synthesis);
+        let native = Strategy::SynthesisNativeThinking;
+        let plain = Strategy::Synthesis;
         let table = [
             (
                 format!("{{stages: {}}}", stage("")),

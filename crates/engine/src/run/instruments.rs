@@ -73,8 +73,8 @@ pub(super) fn facts(ids: Ids, state: &State, entries: &[Entry]) {
             tracing::info!(%session_id, %execution_id, up_to, "conversation shortened: its oldest tool results are left out");
             metrics::counter!("tarsy_context_elisions_total").increment(1);
         } else if let Entry::Concluding { reason } = entry {
-            let (iterations, max_iterations) =
-                (state.iteration(), state.plan().limits.max_iterations);
+            let iterations = state.iteration();
+            let max_iterations = state.plan().limits.max_iterations;
             tracing::warn!(
                 %session_id, %execution_id, reason = reason.as_str(), iterations, max_iterations, "conclusion forced"
             );
@@ -160,12 +160,11 @@ pub(super) fn tools_ended(
         execution_id,
     } = ids;
     let ended = |state| calls.iter().filter(|call| call.state == state).count();
-    let (done, failed, lost) = (
-        ended(ToolCallState::Done),
-        ended(ToolCallState::Failed),
-        ended(ToolCallState::Lost),
-    );
-    let (not_sent, duration_ms) = (requested.saturating_sub(calls.len()), millis(took));
+    let done = ended(ToolCallState::Done);
+    let failed = ended(ToolCallState::Failed);
+    let lost = ended(ToolCallState::Lost);
+    let not_sent = requested.saturating_sub(calls.len());
+    let duration_ms = millis(took);
     tracing::info!(%session_id, %execution_id, iteration, done, failed, lost, not_sent, duration_ms, "tool calls ended");
 }
 
@@ -214,7 +213,8 @@ fn switched(ids: Ids, state: &State, to: usize, entries: &[Entry]) {
         .iter()
         .find_map(Entry::model_failure)
         .unwrap_or_default();
-    let (from, to) = (name(state.provider()), name(to));
+    let from = name(state.provider());
+    let to = name(to);
     tracing::warn!(%session_id, %execution_id, from, to, code, "provider has failed, another one goes on");
     metrics::counter!("tarsy_provider_fallbacks_total", "provider" => from, "code" => ErrorCode::of(code).as_str())
         .increment(1);
@@ -241,7 +241,8 @@ pub(crate) fn session_ended(session_id: SessionId, ended: &SessionEnded, took: D
         reason,
         iterations,
     } = ended;
-    let (status, stop_reason) = (status.as_str(), reason.as_str());
+    let status = status.as_str();
+    let stop_reason = reason.as_str();
     tracing::info!(%session_id, status, stop_reason, iterations, duration_ms = millis(took), "session ended");
 }
 
@@ -273,8 +274,9 @@ pub(super) fn iteration_ended(ids: Ids, ended: &IterationEnded<'_>) {
         tools,
         took,
     } = ended;
-    let (input_tokens, output_tokens, duration_ms) =
-        (usage.input_tokens, usage.output_tokens, millis(*took));
+    let input_tokens = usage.input_tokens;
+    let output_tokens = usage.output_tokens;
+    let duration_ms = millis(*took);
     tracing::info!(
         %session_id, %execution_id, iteration = number, agent, provider, model, outcome, input_tokens, output_tokens,
         tools = tools.join(","), duration_ms, "iteration ended"

@@ -58,7 +58,8 @@ impl<W: World> LeasedSession<W> {
                     let stage = stage_plan(&progress.record, stage_no)?;
                     let StageBegun { begin, event } =
                         stage_begun(self.lease.session_id, stage_no, stage);
-                    let (number, change) = (progress.record.step + 1, StageChange::Begin(begin));
+                    let number = progress.record.step + 1;
+                    let change = StageChange::Begin(begin);
                     progress.stepped(number, change.clone());
                     Box::pin(self.commit(SessionStep {
                         number,
@@ -120,7 +121,8 @@ impl<W: World> LeasedSession<W> {
                 .agent(execution.agent_no)
                 .map(Arc::clone)
                 .ok_or_else(|| ReleaseReason::Incompatible(missing()))?;
-            let (context, recoveries) = (context.clone(), record.recoveries.clone());
+            let context = context.clone();
+            let recoveries = record.recoveries.clone();
             let on_resolved = record.plan.on_resolved;
             Ok::<_, ReleaseReason>(Assignment {
                 plan,
@@ -138,8 +140,9 @@ impl<W: World> LeasedSession<W> {
             .collect::<Result<Vec<_>, _>>()?;
         let mut running = JoinSet::new();
         for assignment in assignments {
-            let (ports, lease, control) =
-                (Arc::clone(&self.ports), self.lease, self.control.clone());
+            let ports = Arc::clone(&self.ports);
+            let lease = self.lease;
+            let control = self.control.clone();
             let span = gen_ai::agent(&assignment.plan.name, assignment.execution.execution_id);
             let execution = async move {
                 Execution::resume(ports, lease, control, assignment)
@@ -222,7 +225,8 @@ impl<W: World> LeasedSession<W> {
         progress: &Progress,
         deciding: Option<ExecutionId>,
     ) -> Result<Totals, Interrupted> {
-        let (record, mut totals) = (&progress.record, Totals::default());
+        let record = &progress.record;
+        let mut totals = Totals::default();
         for stage in &record.stages {
             for run in &stage.executions {
                 let Some(agent) = stage_plan(record, stage.stage_no)?.agent(run.agent_no) else {

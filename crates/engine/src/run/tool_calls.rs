@@ -73,7 +73,8 @@ impl<T: Tools, J: Journal> Batch<'_, T, J> {
     /// unavailable server may have taken long.
     async fn perform(&self, call: ToolCall) -> Result<Completed, Interrupted> {
         self.control.owned()?;
-        let (began, allowed) = (Instant::now(), self.remaining());
+        let began = Instant::now();
+        let allowed = self.remaining();
         if allowed.is_zero() {
             return Ok(Completed {
                 call,

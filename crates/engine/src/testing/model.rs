@@ -71,7 +71,8 @@ impl Model for FakeModel {
         };
         let before = request.messages.iter().filter(spoke).count();
         let failed = |timeout| {
-            let (code, message) = ("max_retries".to_owned(), "provider broke".to_owned());
+            let code = "max_retries".to_owned();
+            let message = "provider broke".to_owned();
             Err(ModelError::Failed {
                 code,
                 message,
@@ -103,7 +104,8 @@ impl Model for FakeModel {
                 ..Answer::default()
             }),
             Turn::Misconfigured => {
-                let (code, message) = ("invalid_backend".to_owned(), "no such backend".to_owned());
+                let code = "invalid_backend".to_owned();
+                let message = "no such backend".to_owned();
                 Err(ModelError::Failed {
                     code,
                     message,
@@ -112,7 +114,8 @@ impl Model for FakeModel {
                 })
             }
             Turn::Limited(answers, secs) if *self.calls.lock() < answers => {
-                let (code, message) = ("rate_limited".to_owned(), "too many requests".to_owned());
+                let code = "rate_limited".to_owned();
+                let message = "too many requests".to_owned();
                 let status = "429 RESOURCE_EXHAUSTED".to_owned();
                 let retry_after = Some(Duration::from_secs(secs));
                 let provider = ProviderFailure {

@@ -83,8 +83,10 @@ mod tests {
         let _run = harness.insert_run(FakeDelivery::default());
         let announced = Arc::clone(&harness.scene.ports.presence);
         let (state, states) = watch::channel(State::Claiming);
-        let (began, end) = (Instant::now(), CancellationToken::new());
-        let (dispatcher, version) = (Arc::clone(&harness.dispatcher), "0.1.0".to_owned());
+        let began = Instant::now();
+        let end = CancellationToken::new();
+        let dispatcher = Arc::clone(&harness.dispatcher);
+        let version = "0.1.0".to_owned();
         let task = tokio::spawn(
             Announcer {
                 dispatcher,

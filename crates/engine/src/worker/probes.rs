@@ -168,8 +168,10 @@ mod tests {
         let connected = Arc::new(AtomicBool::new(true));
         let link = Arc::clone(&connected);
         let (state, mut states) = watch::channel(State::Paused(vec![]));
-        let (dispatcher, end) = (Arc::clone(&harness.dispatcher), CancellationToken::new());
-        let (broker, remedies) = (move || link.load(Ordering::Relaxed), Remedies::default());
+        let dispatcher = Arc::clone(&harness.dispatcher);
+        let end = CancellationToken::new();
+        let broker = move || link.load(Ordering::Relaxed);
+        let remedies = Remedies::default();
         let probes = Probes {
             dispatcher,
             broker,
@@ -218,7 +220,8 @@ mod tests {
             SETTLED,
         );
         let (state, mut states) = watch::channel(State::Paused(vec![]));
-        let (dispatcher, end) = (Arc::clone(&harness.dispatcher), CancellationToken::new());
+        let dispatcher = Arc::clone(&harness.dispatcher);
+        let end = CancellationToken::new();
         let remedies = Remedies::default();
         let probes = Probes {
             dispatcher,

@@ -95,10 +95,8 @@ impl Connection {
             });
         }
         let end = shutdown.child_token();
-        let (tools_changed, lost) = (
-            Arc::new(AtomicBool::new(false)),
-            Arc::new(AtomicBool::new(false)),
-        );
+        let tools_changed = Arc::new(AtomicBool::new(false));
+        let lost = Arc::new(AtomicBool::new(false));
         let ended = CancellationToken::new();
         let pending = PendingCalls::new(tasks.clone(), ended.clone());
         let client = TarsyClient {
@@ -138,7 +136,8 @@ impl Connection {
             }
         };
         let peer = service.peer().clone();
-        let (name, running) = (server(), run_connection(server(), service));
+        let name = server();
+        let running = run_connection(server(), service);
         tasks.spawn(async move {
             running.await;
             tracing::debug!(

@@ -145,8 +145,10 @@ mod tests {
                 .map(|tool| judge(config, tool).map(Offered::is_read_only))
                 .collect::<Vec<_>>()
         };
-        let (denied, left_out) = (Err(Withheld::Denied), Err(Withheld::NotAmongTools));
-        let (changes, untrusted) = (Err(Withheld::MayChange), Err(Withheld::HintNotTrusted));
+        let denied = Err(Withheld::Denied);
+        let left_out = Err(Withheld::NotAmongTools);
+        let changes = Err(Withheld::MayChange);
+        let untrusted = Err(Withheld::HintNotTrusted);
         let cases = [
             (config(), [Ok(true), Ok(true), changes]),
             (

@@ -134,7 +134,8 @@ impl CachedServer {
     fn request(self: &Arc<Self>, context: &Arc<ConnectionContext>) -> CancellationToken {
         let ended = CancellationToken::new();
         let ends = ended.clone().drop_guard();
-        let (cached, context) = (Arc::clone(self), Arc::clone(context));
+        let cached = Arc::clone(self);
+        let context = Arc::clone(context);
         context.tasks.clone().spawn(async move {
             let _ends = ends;
             let listing = context
@@ -144,7 +145,8 @@ impl CachedServer {
             let mut state = cached.state();
             match listed {
                 Ok((tools, connection)) => {
-                    let (connection, listed_at) = (Arc::downgrade(&connection), Instant::now());
+                    let connection = Arc::downgrade(&connection);
+                    let listed_at = Instant::now();
                     state.last = Some(CachedList {
                         tools,
                         connection,

@@ -60,7 +60,8 @@ impl Iteration {
     /// A new iteration, which begins with a call of this provider.
     pub(super) fn begun(state: &State, provider: usize) -> Self {
         let number = state.iteration() + 1;
-        let (span, first_entry) = (trace::iteration(number), state.entries().len());
+        let span = trace::iteration(number);
+        let first_entry = state.entries().len();
         Self {
             began: Instant::now(),
             open: Some(Open {
@@ -98,7 +99,9 @@ impl<W: World> Execution<W> {
             .entries()
             .get(open.first_entry..)
             .unwrap_or_default();
-        let (mut outcome, mut usage, mut tools) = ("stopped", Usage::default(), Vec::new());
+        let mut outcome = "stopped";
+        let mut usage = Usage::default();
+        let mut tools = Vec::new();
         for entry in entries {
             if let Entry::Answer(answer) = entry {
                 (outcome, usage) = ("answered", answer.usage);

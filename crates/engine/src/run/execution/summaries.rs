@@ -84,7 +84,8 @@ impl<W: World> Execution<W> {
             return Ok(without(NotAsked::NoProvider));
         };
         self.control.owned()?;
-        let (provider, asked_at) = (request.provider.clone(), Instant::now());
+        let provider = request.provider.clone();
+        let asked_at = Instant::now();
         let span = gen_ai::chat(&request);
         let asked = self
             .ports
@@ -100,7 +101,9 @@ impl<W: World> Execution<W> {
         instruments::model_call(&provider.name, &answer, duration);
         gen_ai::answered(&span, &answer);
         let entries_upto = u32::try_from(self.state.entries().len()).unwrap_or(u32::MAX);
-        let (purpose, error, failure) = (Purpose::Summary, None, None);
+        let purpose = Purpose::Summary;
+        let error = None;
+        let failure = None;
         let call = ModelCallRecord {
             purpose,
             provider,
@@ -163,7 +166,9 @@ impl<W: World> Execution<W> {
                 Some(CallFailure { code, provider }),
             ),
         };
-        let (session_id, execution_id, event) = (self.lease.session_id, self.id, long.event);
+        let session_id = self.lease.session_id;
+        let execution_id = self.id;
+        let event = long.event;
         tracing::info!(%session_id, %execution_id, event, error, "tool result not summarised: the model call failed");
         let summary = missing(long, error.clone());
         Ok(Made {

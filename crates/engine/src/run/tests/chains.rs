@@ -162,7 +162,8 @@ async fn after_a_crash_at_any_write_a_parallel_stage_ends_with_the_same_journals
             assert_eq!(run(&scene, control()).await, Ok(()), "{death:?}");
         }
         assert_eq!(journals(&scene), entries, "{death:?}");
-        let (emitted, all) = (scene.disk().events.len(), whole.disk().events.len());
+        let emitted = scene.disk().events.len();
+        let all = whole.disk().events.len();
         assert_eq!(emitted, all, "no event is missing or doubled: {death:?}");
         for (model, count) in paid(&whole) {
             let again = paid(&scene)[&model] - count;

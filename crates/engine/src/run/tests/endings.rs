@@ -20,7 +20,8 @@ async fn run(scene: &Scene, control: Control) {
 
 /// Runs and stops after so many seconds; returns the seconds that it took.
 async fn run_stopped(scene: &Scene, after: u64, stops: &[StopReason]) -> u64 {
-    let (control, began) = (control(), Instant::now());
+    let control = control();
+    let began = Instant::now();
     let stopping = async {
         tokio::time::sleep(Duration::from_secs(after)).await; // paused time
         stops.iter().for_each(|stop| control.stop(*stop));
@@ -105,10 +106,8 @@ async fn an_investigation_that_is_stopped_at_any_write_makes_no_further_call() {
             }
             let before = sent(&scene);
             let last = scene.journal().pop();
-            let (over, started) = (
-                matches!(last, Some(Entry::Ended { .. })),
-                matches!(last, Some(Entry::Started { .. })),
-            );
+            let over = matches!(last, Some(Entry::Ended { .. }));
+            let started = matches!(last, Some(Entry::Started { .. }));
             stops.iter().for_each(|stop| control.stop(*stop));
             scene.ports.journal.go_on.notify_one();
             running.await;
@@ -239,7 +238,8 @@ async fn a_forced_conclusion_has_its_own_time_within_that_of_the_session() {
         *scene.ports.tools.call_duration.lock() = Duration::from_secs(15);
         scene
     };
-    let (whole, began) = (scene(), Instant::now());
+    let whole = scene();
+    let began = Instant::now();
     run(&whole, control()).await;
     assert_eq!(began.elapsed().as_secs(), 100 + 15 + 120);
     let error = "forced conclusion LLM call failed: no answer within 120 s".to_owned();
@@ -399,14 +399,12 @@ const NO_TIME: &str =
 #[tokio::test(start_paused = true)]
 async fn all_calls_of_an_answer_share_the_rest_of_the_iteration() {
     for model_secs in [0, 100] {
-        let (scene, began) = (
-            Scene::new(
-                Strategy::NativeThinking,
-                9,
-                vec![asks(model_secs, 17, "k8s.get")],
-            ),
-            Instant::now(),
+        let scene = Scene::new(
+            Strategy::NativeThinking,
+            9,
+            vec![asks(model_secs, 17, "k8s.get")],
         );
+        let began = Instant::now();
         *scene.ports.tools.call_duration.lock() = Duration::from_hours(1);
         run(&scene, control()).await;
         assert_eq!(

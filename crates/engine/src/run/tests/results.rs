@@ -82,11 +82,9 @@ async fn a_long_result_is_summarised_and_the_summary_is_counted() {
         .map(|m| m.content)
         .collect();
     let summary = "    [a summary of the result by a model; tarsy.read_result shows the whole result]\n    3 pods";
-    let (refused, a, c) = (
-        "[event 7]\n    k8s.refused says hello",
-        "[event 6]\n",
-        "[event 8]\n",
-    );
+    let refused = "[event 7]\n    k8s.refused says hello";
+    let a = "[event 6]\n";
+    let c = "[event 8]\n";
     assert_eq!(
         shown[3..],
         [
@@ -254,7 +252,8 @@ async fn a_used_up_budget_pays_for_no_summary() {
 async fn survives(made: impl Fn() -> Scene, check: impl Fn(&Scene, Death)) {
     let whole = made();
     assert_eq!(run(&whole, control()).await, Ok(()));
-    let (journal, writes) = (whole.journal(), whole.disk().writes);
+    let journal = whole.journal();
+    let writes = whole.disk().writes;
     for death in (1..=writes).flat_map(|n| [Death::Before(n), Death::After(n)]) {
         let scene = made();
         scene.disk().death = death;

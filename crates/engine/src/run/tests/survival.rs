@@ -253,11 +253,9 @@ async fn after_a_crash_at_any_write_the_next_worker_ends_with_the_same_journal()
     for (strategy, limit, turns) in scripts() {
         let whole = Scene::new(strategy, limit, turns.clone());
         assert_eq!(run(&whole, control()).await, Ok(()));
-        let (journal, writes, paid) = (
-            whole.journal(),
-            whole.disk().writes,
-            *whole.ports.model.calls.lock(),
-        );
+        let journal = whole.journal();
+        let writes = whole.disk().writes;
+        let paid = *whole.ports.model.calls.lock();
         let calls = calls_of(&journal);
         let deaths = (1..=writes).flat_map(|n| [Death::Before(n), Death::After(n)]);
         for death in deaths {

@@ -63,7 +63,9 @@ pub(in crate::client) async fn read(
         total: timeout,
         end: Instant::now() + timeout,
     };
-    let (mut tools, mut cursor, mut bytes) = (Vec::new(), None, 0_usize);
+    let mut tools = Vec::new();
+    let mut cursor = None;
+    let mut bytes = 0_usize;
     let mut followed = BTreeSet::new();
     for _ in 0..MAX_PAGES {
         let request = ListToolsRequest {

@@ -134,10 +134,8 @@ fn written(envelope: &Envelope<'_>, open: &OpenRequests) -> Option<Vec<u8>> {
         return None;
     }
     let is_null = |value: &&RawValue| value.get() == "null";
-    let (given, error) = (
-        envelope.id.filter(|id| !is_null(id)),
-        envelope.error.filter(|error| !is_null(error)),
-    );
+    let given = envelope.id.filter(|id| !is_null(id));
+    let error = envelope.error.filter(|error| !is_null(error));
     let is_empty = envelope.result.is_none() && error.is_none();
     let id = match given {
         Some(id) if is_empty && !open.has(id.get().trim_matches('"')) => return None,

@@ -72,7 +72,8 @@ impl ArgumentChecks {
             return Comparison::Unchecked;
         }
         let given = Value::Object(arguments.clone());
-        let (checks, schema) = (Arc::clone(self), Arc::<str>::from(schema));
+        let checks = Arc::clone(self);
+        let schema = Arc::<str>::from(schema);
         let comparing = tokio::task::spawn_blocking(move || checks.compare_fitted(&schema, &given));
         let Ok(Ok((comparison, fitted))) = tokio::time::timeout(MAX_TIME, comparing).await else {
             return Comparison::Unchecked;

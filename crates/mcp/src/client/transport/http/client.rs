@@ -63,7 +63,8 @@ impl StreamableHttpClient for HttpClient {
         let request = request_id(&message);
         let headers = traced(headers, &message);
         let body = serde_json::to_vec(&message).map_err(StreamableHttpError::Deserialize)?;
-        let (session, is_notice) = (session_id.as_deref(), request.is_none());
+        let session = session_id.as_deref();
+        let is_notice = request.is_none();
         let exchange = Exchange {
             method: Method::POST,
             uri: &uri,
@@ -103,7 +104,8 @@ impl StreamableHttpClient for HttpClient {
         _auth_header: Option<String>,
         headers: Headers,
     ) -> Result<(), Failure> {
-        let (method, session) = (Method::DELETE, Some(&*session_id));
+        let method = Method::DELETE;
+        let session = Some(&*session_id);
         // A server need not support this, and its refusal changes nothing.
         let exchange = Exchange {
             method,
@@ -127,7 +129,8 @@ impl StreamableHttpClient for HttpClient {
         if let Some(id) = last_event_id.and_then(|id| HeaderValue::from_str(&id).ok()) {
             headers.insert(HeaderName::from_static("last-event-id"), id);
         }
-        let (method, session) = (Method::GET, session_id.as_deref());
+        let method = Method::GET;
+        let session = session_id.as_deref();
         let exchange = Exchange {
             method,
             uri: &uri,
@@ -163,7 +166,8 @@ impl HttpClient {
         response: Response,
         request: RequestId,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        let (status, session) = (response.status(), session_of(&response));
+        let status = response.status();
+        let session = session_of(&response);
         let body =
             match tokio::time::timeout(REFUSAL_TIMEOUT, read(response, MAX_REFUSAL_BYTES)).await {
                 Ok(Ok(ReadBody::Whole(body))) => body,

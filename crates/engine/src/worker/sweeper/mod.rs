@@ -236,7 +236,8 @@ impl<W: World> Sweeper<W> {
     }
 
     async fn end_claimed(&self, claimed: Claimed) -> Result<(), SettleError> {
-        let (session_id, ports) = (claimed.lease.session_id, &self.dispatcher.ports);
+        let session_id = claimed.lease.session_id;
+        let ports = &self.dispatcher.ports;
         let end = if claimed.cancel_requested {
             EarlyEnd::Cancelled
         } else {
@@ -272,7 +273,8 @@ impl<W: World> Sweeper<W> {
 
     /// Queues an alert again that is undecided, or open without an owner, and whose message is gone from the stream.
     async fn requeue(&self, alert: IdleAlert) -> Result<(), SettleError> {
-        let (id, ports) = (alert.alert_id, &self.dispatcher.ports);
+        let id = alert.alert_id;
+        let ports = &self.dispatcher.ports;
         if let Some(refusal) = alert.undecided.then(|| refusal_of(&alert)).flatten() {
             ports.sessions.give_up(id, refusal).await?;
             settle(ports, id).await?;

@@ -45,7 +45,8 @@ pub fn plan(
                 .agents
                 .get(&agent.name)
                 .ok_or_else(|| undefined("agent", &agent.name))?;
-            let (instructions, reader) = (&defined.instructions, read_result::spec());
+            let instructions = &defined.instructions;
+            let reader = read_result::spec();
             let request = AgentRequest {
                 name: &name,
                 instructions,
@@ -144,7 +145,10 @@ pub(super) fn agent_plan(
         runbook,
         reader,
     } = request;
-    let (name, instructions, settings, runbook) = (*name, *instructions, *settings, *runbook);
+    let name = *name;
+    let instructions = *instructions;
+    let settings = *settings;
+    let runbook = *runbook;
     let strategy = strategy(settings);
     let servers = if strategy.uses_tools() {
         servers_for(config, settings)

@@ -140,7 +140,8 @@ impl<T: Tools> SessionPlanner<T> {
         prepared: &PreparedAlert,
         runbook: impl Future<Output = Option<FetchedRunbook>> + Send,
     ) -> Result<Planned, PrepareError> {
-        let (alert, by_route) = (&prepared.alert, prepared.route.as_ref());
+        let alert = &prepared.alert;
+        let by_route = prepared.route.as_ref();
         let route = self.chain_of(received, alert, by_route)?;
         let narrowing = self.narrowing(received, by_route)?;
         let servers = narrowing.servers(servers_of(&self.config, &route));

@@ -111,8 +111,10 @@ impl<W: World> Execution<W> {
             0 | 1 => RecordedAttempts::default(),
             _ => ports.journal.attempts(lease.session_id, id).await?,
         };
-        let (record, attempts) = (execution, Attempts::new(&state, recorded));
-        let (attempt, retry_at) = (1, None);
+        let record = execution;
+        let attempts = Attempts::new(&state, recorded);
+        let attempt = 1;
+        let retry_at = None;
         Ok(Self {
             ports,
             lease,
@@ -176,7 +178,8 @@ impl<W: World> Execution<W> {
 
     async fn call_model(&mut self, call: ModelCall) -> Result<(), Interrupted> {
         if self.state.model_failure().is_some() {
-            let (failures, longest) = (self.state.model_failures(), self.iteration_timeout());
+            let failures = self.state.model_failures();
+            let longest = self.iteration_timeout();
             let delay =
                 model_retry::delay_before_iteration(failures, self.retry_at.take(), longest);
             if self.control.pause(delay).await?.is_none() {
@@ -212,7 +215,10 @@ impl<W: World> Execution<W> {
             duration,
             ..
         } = reply;
-        let (purpose, answer, error, failure) = (call.purpose, None, None, None);
+        let purpose = call.purpose;
+        let answer = None;
+        let error = None;
+        let failure = None;
         let call = ModelCallRecord {
             purpose,
             provider,
@@ -229,7 +235,8 @@ impl<W: World> Execution<W> {
     /// The reply to a model call. A call that the provider refuses for a while is repeated, if the iteration has enough
     /// time. `None`: the run has to stop.
     async fn reply(&mut self, call: ModelCall) -> Result<Option<Reply>, Interrupted> {
-        let (mut waits, mut timeout) = (0, self.iteration_timeout());
+        let mut waits = 0;
+        let mut timeout = self.iteration_timeout();
         loop {
             let Some(reply) = self.ask(call, timeout).await? else {
                 return Ok(None);
@@ -241,7 +248,8 @@ impl<W: World> Execution<W> {
             let Some(delay) = delay else {
                 return Ok(Some(reply));
             };
-            let (session_id, execution_id) = (self.lease.session_id, self.id);
+            let session_id = self.lease.session_id;
+            let execution_id = self.id;
             tracing::info!(%session_id, %execution_id, delay_secs = delay.as_secs_f64(), "model call delayed: the provider is at its limit");
             if self.control.pause(delay).await?.is_none() {
                 return Ok(None);
@@ -258,7 +266,8 @@ impl<W: World> Execution<W> {
             let missing = format!("the plan has no provider number {}", call.provider);
             return Err(ReleaseReason::Incompatible(missing).into());
         };
-        let (provider, asked_at) = (request.provider.clone(), Instant::now());
+        let provider = request.provider.clone();
+        let asked_at = Instant::now();
         let deltas = Deltas::new(
             &self.ports.feed,
             self.first_delta(),
@@ -331,8 +340,9 @@ impl<W: World> Execution<W> {
                 timeout,
                 provider,
             }) => {
-                let (session_id, execution_id, status) =
-                    (self.lease.session_id, self.id, &provider.status);
+                let session_id = self.lease.session_id;
+                let execution_id = self.id;
+                let status = &provider.status;
                 tracing::info!(%session_id, %execution_id, code, provider_status = status, "model call failed: {message}");
                 let failed = absorb::failed(
                     &self.state,
@@ -437,7 +447,8 @@ impl<W: World> Execution<W> {
             .await?;
         }
         let lease = self.lease;
-        let (tools, journal) = (&*self.ports.tools, &*self.ports.journal);
+        let tools = &*self.ports.tools;
+        let journal = &*self.ports.journal;
         let batch = Batch {
             tools,
             journal,
@@ -446,11 +457,13 @@ impl<W: World> Execution<W> {
             state: &self.state,
             deadline,
         };
-        let (requested, began) = (calls.len(), Instant::now());
+        let requested = calls.len();
+        let began = Instant::now();
         let Some(performed) = batch.run(calls).await? else {
             return Ok(());
         };
-        let (iteration, took) = (self.state.iteration(), began.elapsed());
+        let iteration = self.state.iteration();
+        let took = began.elapsed();
         instruments::tools_ended(
             self.ids(),
             iteration,

@@ -36,7 +36,8 @@ impl<W: World> LeaseRenewal<W> {
     async fn renew_forever(self) {
         let mut ticks = tokio::time::interval(self.0.lease() / 3);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut waiting, mut waits) = (BTreeSet::new(), JoinSet::new());
+        let mut waiting = BTreeSet::new();
+        let mut waits = JoinSet::new();
         loop {
             ticks.tick().await;
             while let Some(done) = waits.try_join_next() {
@@ -57,7 +58,8 @@ impl<W: World> LeaseRenewal<W> {
     /// Renews a lease whose row many statements write to, so that it is never free when all leases are renewed: waits
     /// for the row, beside the others.
     async fn renew_locked(self, run: Run<W>) -> SessionId {
-        let (session_id, asked_at) = (run.lease.session_id, Instant::now());
+        let session_id = run.lease.session_id;
+        let asked_at = Instant::now();
         match self
             .0
             .ports
@@ -112,7 +114,8 @@ impl<W: World> LeaseRenewal<W> {
                 return Vec::new();
             }
         };
-        let (mut locked, mut owned) = (Vec::new(), Vec::new());
+        let mut locked = Vec::new();
+        let mut owned = Vec::new();
         for (run, answer) in runs.into_iter().zip(answers) {
             if answer == Renewal::Locked {
                 locked.push(run.clone());

@@ -164,7 +164,8 @@ impl Servers {
             max_tool_timeout,
             ..
         } = server.config.settings;
-        let (idle, total) = (tool_timeout.min(timeout), max_tool_timeout.min(timeout));
+        let idle = tool_timeout.min(timeout);
+        let total = max_tool_timeout.min(timeout);
         let end = (Instant::now() + total).min(begun + timeout);
         let slot = server.slot(lease);
         let connection = connect(server, &slot, &self.context, idle).await?;

@@ -125,9 +125,11 @@ impl<S: Notifications, N: Notifier> RouteSender<S, N> {
     }
 
     async fn send(&self, due: DueNotification) -> Option<Duration> {
-        let (key, lease) = (due.key.clone(), due.lease);
+        let key = due.key.clone();
+        let lease = due.lease;
         let attempt = self.attempt(due).await;
-        let (kind, outcome) = (self.route.kind, attempt.outcome);
+        let kind = self.route.kind;
+        let outcome = attempt.outcome;
         metrics::counter!("tarsy_notifications_total", "kind" => kind, "outcome" => outcome)
             .increment(1);
         match &attempt.result {

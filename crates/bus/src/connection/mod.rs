@@ -45,7 +45,8 @@ pub struct Options {
 
 impl std::fmt::Debug for Options {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (url, retry) = (without_credentials(&self.url), self.retry);
+        let url = without_credentials(&self.url);
+        let retry = self.retry;
         f.debug_struct("Options")
             .field("url", &url)
             .field("role", &self.role)
@@ -166,7 +167,8 @@ impl Nats {
                 version: client.server_info().version,
             });
         }
-        let (mut state, dropped) = (events.state.subscribe(), events.dropped.subscribe());
+        let mut state = events.state.subscribe();
+        let dropped = events.dropped.subscribe();
         // The client reports its first connection like every other one, a moment later.
         let first =
             tokio::time::timeout(ACK_TIMEOUT, state.wait_for(|state| state.connections > 0));
@@ -179,7 +181,8 @@ impl Nats {
             .timeout(REQUEST_TIMEOUT)
             .ack_timeout(ACK_TIMEOUT)
             .build(client.clone());
-        let (changes, _file) = (Arc::default(), None);
+        let changes = Arc::default();
+        let _file = None;
         Ok(Self {
             client,
             jetstream,
