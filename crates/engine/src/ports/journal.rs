@@ -21,7 +21,7 @@ pub use tarsy_core::read_result::{StoredResult, Timeline};
 use tarsy_core::summary::fields;
 use tarsy_core::timeline::{EventDraft, EventType};
 
-/// The right to write to a session: what every write is fenced with.
+/// The right to write to a session. The store fences every write with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
     pub session_id: SessionId,
@@ -182,13 +182,13 @@ pub struct Checkpoint {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelCallRecord {
     pub purpose: Purpose,
-    /// Whom it went to.
+    /// The provider that was called.
     pub provider: ProviderPlan,
     /// The conversation is the journal up to this entry number.
     pub entries_upto: u32,
     /// The answer; `None` after a failure.
     pub answer: Option<Answer>,
-    /// The failure; with an answer, that there is nothing in it.
+    /// The failure; with an answer, the remark that the answer is empty.
     pub error: Option<String>,
     /// The LLM service's report about a failed call.
     pub failure: Option<CallFailure>,

@@ -63,9 +63,9 @@ impl<T: Tools, J: Journal> Batch<'_, T, J> {
             return Ok(None);
         };
         let mut performed = Performed::default();
-        completed?
-            .into_iter()
-            .for_each(|completed| record(&mut performed, completed, self.state.plan()));
+        for completed in completed? {
+            record(&mut performed, completed, self.state.plan());
+        }
         Ok(Some(performed))
     }
 

@@ -210,31 +210,31 @@ fn code(mask: &Mask, part: CodePart) -> CodePart {
 /// The offsets stay unchanged: a span whose text is not at its offset is searched for.
 fn grounding(mask: &Mask, found: Grounding) -> Grounding {
     let text = |text: String| masked_text(mask, text);
-    let source = |source: Source| Source {
-        uri: text(source.uri),
-        title: text(source.title),
-    };
-    let retrieval = |page: Retrieval| Retrieval {
-        url: text(page.url),
-        status: text(page.status),
-    };
     let support = |support: Support| Support {
         text: text(support.text),
         ..support
     };
-    let other = |source: OtherSource| OtherSource {
+    let sources = found.sources.into_iter().map(|source| Source {
+        uri: text(source.uri),
+        title: text(source.title),
+    });
+    let retrievals = found.retrievals.into_iter().map(|page| Retrieval {
+        url: text(page.url),
+        status: text(page.status),
+    });
+    let other_sources = found.other_sources.into_iter().map(|source| OtherSource {
         kind: text(source.kind),
         uri: text(source.uri),
         title: text(source.title),
         text: text(source.text),
         supports: source.supports.into_iter().map(support).collect(),
-    };
+    });
     Grounding {
         queries: found.queries.into_iter().map(text).collect(),
-        sources: found.sources.into_iter().map(source).collect(),
+        sources: sources.collect(),
         supports: found.supports.into_iter().map(support).collect(),
-        retrievals: found.retrievals.into_iter().map(retrieval).collect(),
-        other_sources: found.other_sources.into_iter().map(other).collect(),
+        retrievals: retrievals.collect(),
+        other_sources: other_sources.collect(),
         search_widget: text(found.search_widget),
     }
 }

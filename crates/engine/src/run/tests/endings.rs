@@ -10,7 +10,7 @@ use super::control;
 use crate::ports::RunStatus;
 use crate::run::control::Control;
 use crate::testing::{Death, Scene, Turn};
-use tarsy_core::execution::entry::{Entry, Outcome, StopReason, ToolResult};
+use tarsy_core::execution::entry::{Entry, Outcome, StopReason};
 use tarsy_core::plan::Strategy;
 use tarsy_core::timeline::EventType;
 
@@ -227,14 +227,12 @@ async fn another_stop_reason_forces_the_conclusion_and_a_cancel_after_it_ends_it
 
 #[tokio::test(start_paused = true)]
 async fn a_forced_conclusion_has_its_own_time_within_that_of_the_session() {
-    let turns = || {
-        vec![
+    let scene = || {
+        let turns = vec![
             Turn::Slowly(100, "", vec![("a", "k8s.get")]),
             Turn::NeverAnswers,
-        ]
-    };
-    let scene = || {
-        let scene = Scene::new(Strategy::NativeThinking, 1, turns());
+        ];
+        let scene = Scene::new(Strategy::NativeThinking, 1, turns);
         *scene.ports.tools.call_duration.lock() = Duration::from_secs(15);
         scene
     };
@@ -367,30 +365,25 @@ async fn a_synthesis_that_fails_twice_leaves_the_analyses_of_its_agents() {
 
 /// An answer with so many calls of this tool, each with its own id.
 fn asks(seconds: u64, count: usize, tool: &'static str) -> Turn {
-    let id = |number: usize| &*Box::leak(format!("c{number}").into_boxed_str());
-    Turn::Slowly(
-        seconds,
-        "",
-        (1..=count).map(|number| (id(number), tool)).collect(),
-    )
+    let mut calls = Vec::new();
+    for number in 1..=count {
+        let id: &'static str = Box::leak(format!("c{number}").into_boxed_str());
+        calls.push((id, tool));
+    }
+    Turn::Slowly(seconds, "", calls)
 }
 
 /// The results of calls that were not run, in their order.
 fn not_run(scene: &Scene) -> Vec<(String, String)> {
-    let result = |entry| {
-        if let Entry::ToolResult(ToolResult {
-            call_id, content, ..
-        }) = entry
+    let mut not_run = Vec::new();
+    for entry in scene.journal() {
+        if let Entry::ToolResult(result) = entry
+            && result.content.starts_with("Error: not ")
         {
-            Some((call_id, content))
-        } else {
-            None
+            not_run.push((result.call_id, result.content));
         }
-    };
-    let results = scene.journal().into_iter().filter_map(result);
-    results
-        .filter(|(_, content)| content.starts_with("Error: not "))
-        .collect()
+    }
+    not_run
 }
 
 const NO_TIME: &str =
@@ -431,8 +424,10 @@ async fn a_call_that_may_change_something_is_not_started_without_time() {
         not_run(&scene),
         ["w", "x"].map(|id| (id.to_owned(), NO_TIME.to_owned()))
     );
-    let wrong = |entry: &Entry| matches!(entry, Entry::Started { .. } | Entry::Lost { .. });
-    assert!(!scene.journal().iter().any(wrong), "{:#?}", scene.journal());
+    for entry in scene.journal() {
+        let is_started_or_lost = matches!(entry, Entry::Started { .. } | Entry::Lost { .. });
+        assert!(!is_started_or_lost, "{:#?}", scene.journal());
+    }
 }
 
 #[tokio::test(start_paused = true)]

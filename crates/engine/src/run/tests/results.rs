@@ -55,14 +55,13 @@ fn requests(scene: &Scene, model: &str) -> Vec<ModelRequest> {
 }
 
 fn summaries(scene: &Scene) -> Vec<Summary> {
-    let summary = |entry: Entry| {
+    let mut summaries = Vec::new();
+    for entry in scene.journal() {
         if let Entry::Summarised(summary) = entry {
-            Some(summary)
-        } else {
-            None
+            summaries.push(summary);
         }
-    };
-    scene.journal().into_iter().filter_map(summary).collect()
+    }
+    summaries
 }
 
 #[tokio::test]

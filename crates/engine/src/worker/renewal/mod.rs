@@ -60,13 +60,8 @@ impl<W: World> LeaseRenewal<W> {
     async fn renew_locked(self, run: Run<W>) -> SessionId {
         let session_id = run.lease.session_id;
         let asked_at = Instant::now();
-        match self
-            .0
-            .ports
-            .sessions
-            .renew_one(run.lease, self.0.lease())
-            .await
-        {
+        let sessions = &self.0.ports.sessions;
+        match sessions.renew_one(run.lease, self.0.lease()).await {
             Ok(renewed @ Renewal::Renewed { .. }) => {
                 self.apply(&run, renewed, asked_at);
             }
@@ -130,10 +125,8 @@ impl<W: World> LeaseRenewal<W> {
 
     /// Sends the heartbeats, for a short time: a slow broker must not delay the next renewal.
     async fn send_heartbeats(&self, deliveries: Vec<Arc<W::Delivery>>) {
-        let sending = deliveries
-            .into_iter()
-            .map(|delivery| async move { delivery.progress().await });
-        let sending = stream::iter(sending)
+        let sending = stream::iter(deliveries)
+            .map(|delivery| async move { delivery.progress().await })
             .buffer_unordered(HEARTBEATS_AT_ONCE)
             .collect::<Vec<_>>();
         let Ok(sent) = tokio::time::timeout(self.0.lease() / 6, sending).await else {
