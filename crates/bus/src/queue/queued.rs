@@ -83,7 +83,8 @@ impl Nats {
                         search.is_complete = false;
                         break;
                     }
-                    (next, count) = (message.sequence + 1, count + 1);
+                    next = message.sequence + 1;
+                    count += 1;
                     if matches(alert_id(&message)) {
                         search.found.push(QueuedMessage::of(message, priority));
                     }

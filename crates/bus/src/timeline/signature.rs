@@ -41,8 +41,10 @@ impl EventSigner {
 }
 
 fn decoded(digits: &str) -> Option<Vec<u8>> {
-    let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
-    (0..digits.len()).step_by(2).map(byte).collect()
+    (0..digits.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok())
+        .collect()
 }
 
 #[cfg(test)]

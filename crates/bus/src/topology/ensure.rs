@@ -79,17 +79,16 @@ impl Nats {
         }
         let found = through_elections(async || self.find_stream(&expected.name).await).await?;
         let Some(found) = found else {
-            let create = async || {
+            through_elections(async || {
                 let created = self.jetstream.create_stream(&expected).await;
                 created.map_err(|error| self.admin(&expected.name, "create", &error))
-            };
-            through_elections(create).await?;
+            })
+            .await?;
             return Ok(Ensured::Created);
         };
         if found.config.storage != expected.storage {
             let found = found.config.storage;
-            let expected_storage = expected.storage;
-            return Err(Error::storage(&expected.name, found, expected_storage));
+            return Err(Error::storage(&expected.name, found, expected.storage));
         }
         let target = streams::target(&found, expected, settings);
         let differences = streams::differences(&found.config, &target);
@@ -117,13 +116,13 @@ impl Nats {
     }
 
     async fn update_stream(&self, config: &stream::Config) -> Result<(), Error> {
-        let update = async || {
+        through_elections(async || {
             let updated = self.jetstream.update_stream(config).await;
             updated
-                .map(|_| ())
+                .map(drop)
                 .map_err(|error| Error::admin(&config.name, "update", &error))
-        };
-        through_elections(update).await
+        })
+        .await
     }
 
     /// Updates a stream when its move has ended: it is on as many servers as it had `copies`, and all are up to date.
@@ -173,14 +172,14 @@ impl Nats {
             }
             Some(_) => ("update", Ensured::Updated),
         };
-        let change = async || {
+        through_elections(async || {
             let done = self
                 .jetstream
                 .create_consumer_on_stream(expected.clone(), ALERTS)
                 .await;
             done.map_err(|error| Error::admin(priority.consumer(), action, &error))
-        };
-        through_elections(change).await?;
+        })
+        .await?;
         Ok(ensured)
     }
 }

@@ -51,7 +51,7 @@ type AlertAttempt<'a, W> = Attempt<'a, <W as World>::Sessions>;
 pub(super) enum Admission {
     /// A session, leased to this worker.
     Leased(Box<Leased>),
-    /// The alert has its disposition, and no session of its own.
+    /// The alert has its disposition, and has opened no session.
     Placed,
     /// Another worker was faster: the alert's disposition has to be looked up again.
     Raced,
@@ -393,7 +393,7 @@ impl<W: World> Dispatcher<W> {
         Ok(self.opened(id, opened, asked_at, Some(Begun { record, is_new })))
     }
 
-    /// Logs and counts the disposition that the store has chosen. `begun` is the session, if the request could open one.
+    /// Logs and counts the disposition that the store has chosen. `begun` is the session that the request could open.
     fn opened(
         &self,
         id: SessionId,

@@ -168,7 +168,7 @@ pub struct WorkerStatus {
     pub version: String,
     /// Investigations that it can own at once.
     pub slots: u32,
-    /// Those that it owns now, at most [`MAX_LISTED_SESSIONS`] of them.
+    /// The sessions that it owns now, at most [`MAX_LISTED_SESSIONS`] of them.
     pub sessions: Vec<SessionId>,
     /// The number of those that it owns now; 0 in the status of an older version, which lists all of them.
     #[serde(default)]

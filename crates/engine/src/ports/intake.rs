@@ -78,7 +78,7 @@ pub trait Intake: Debug + Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PreparedAlert {
     pub alert: Alert,
-    /// The other alerts of the same body, which have no message of their own yet.
+    /// The other alerts of the same body, which have no separate messages yet.
     pub other_parts: Vec<u32>,
     /// The route that matched it.
     pub route: Option<AlertRoute>,

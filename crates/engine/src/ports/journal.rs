@@ -57,7 +57,7 @@ pub enum StoreError {
     /// A second writer with the same lease, or a row that this version does not understand.
     #[error("conflict: {0}")]
     Conflict(String),
-    /// The store has lost commits that it had confirmed: it is behind what this run has written.
+    /// The store has lost commits of this run that it had confirmed.
     #[error("store has lost commits: {0}")]
     Behind(String),
     /// The store refuses what was to be written, whenever it is sent: a constraint, or more than it can hold.
@@ -174,7 +174,7 @@ pub struct Checkpoint {
     pub events: Vec<EventDraft>,
     /// For reports; no resume reads them.
     pub model_calls: Vec<ModelCallRecord>,
-    /// With the whole results, of which the entries have only a part.
+    /// The tool calls with their whole results, of which the entries may have only a part.
     pub tool_calls: Vec<ToolCallRecord>,
 }
 
@@ -222,9 +222,9 @@ pub struct ToolCallRecord {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum ToolCallState {
-    /// With a result.
+    /// The call has a result.
     Done,
-    /// With an error of the tool or of its server.
+    /// The tool or its server has reported an error.
     Failed,
     /// Its server did not answer, and the call may have changed something.
     Lost,

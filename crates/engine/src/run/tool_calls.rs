@@ -224,7 +224,7 @@ struct Recorded {
     /// The whole result.
     result: Option<String>,
     error: Option<String>,
-    /// Of the whole result.
+    /// The size of the whole result.
     bytes: u64,
     /// The limit to which the model's result was cut.
     cut_to_tokens: Option<u32>,

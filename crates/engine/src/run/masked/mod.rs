@@ -1,8 +1,8 @@
 //! A [`Model`] that masks the secrets in every text of a model, its provider or the provider's tools.
 //!
 //! Three things stay unmasked. The provider's own form of an answer ([`Answer::provider_data`]) has to return to the
-//! provider byte for byte. The arguments of calls, and the text that may contain a call, are kept beside the answer
-//! until the calls are sent ([`Unmasked`]); they are stored and shown masked.
+//! provider byte for byte. The arguments of calls, and the text that may contain a call, are kept in memory until the
+//! calls are sent ([`Unmasked`]); they are stored and shown masked.
 
 use parking_lot::Mutex;
 use std::borrow::Cow;
@@ -96,7 +96,7 @@ impl Live {
     }
 }
 
-/// The masked answer, with its unmasked text and calls beside it if they differ.
+/// The masked answer, which also holds the unmasked text and calls if they differ.
 fn masked(mask: &Mask, answer: Answer) -> Answer {
     let text = |text: String| masked_text(mask, text);
     let calls: Vec<ToolCall> = answer

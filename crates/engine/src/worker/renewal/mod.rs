@@ -55,8 +55,8 @@ impl<W: World> LeaseRenewal<W> {
         }
     }
 
-    /// Renews a lease whose row many statements write to, so that it is never free when all leases are renewed: waits
-    /// for the row, beside the others.
+    /// Renews a lease whose row many statements write to, so that it is never free when all leases are renewed. Waits
+    /// for the row while the other leases are renewed.
     async fn renew_locked(self, run: Run<W>) -> SessionId {
         let session_id = run.lease.session_id;
         let asked_at = Instant::now();

@@ -41,13 +41,10 @@ impl Page {
     /// Reads an answer that is not as the protocol has it, tool by tool.
     fn read(answer: &Value) -> Option<Self> {
         let tools = answer.get("tools")?.as_array()?;
-        let next_cursor = answer
-            .get("nextCursor")
-            .and_then(Value::as_str)
-            .map(str::to_owned);
+        let next_cursor = answer.get("nextCursor").and_then(Value::as_str);
         Some(Self {
             tools: tools.iter().map(Declared::read).collect(),
-            next_cursor,
+            next_cursor: next_cursor.map(str::to_owned),
         })
     }
 }

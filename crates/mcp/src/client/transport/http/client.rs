@@ -63,15 +63,13 @@ impl StreamableHttpClient for HttpClient {
         let request = request_id(&message);
         let headers = traced(headers, &message);
         let body = serde_json::to_vec(&message).map_err(StreamableHttpError::Deserialize)?;
-        let session = session_id.as_deref();
-        let is_notice = request.is_none();
         let exchange = Exchange {
             method: Method::POST,
             uri: &uri,
-            session,
+            session: session_id.as_deref(),
             headers,
             body,
-            is_notice,
+            is_notice: request.is_none(),
         };
         let response = match self.exchange(&exchange).await {
             Err(StreamableHttpError::SessionExpired)
@@ -104,13 +102,11 @@ impl StreamableHttpClient for HttpClient {
         _auth_header: Option<String>,
         headers: Headers,
     ) -> Result<(), Failure> {
-        let method = Method::DELETE;
-        let session = Some(&*session_id);
         // A server need not support this, and its refusal changes nothing.
         let exchange = Exchange {
-            method,
+            method: Method::DELETE,
             uri: &uri,
-            session,
+            session: Some(&session_id),
             headers,
             body: Vec::new(),
             is_notice: false,
@@ -129,12 +125,10 @@ impl StreamableHttpClient for HttpClient {
         if let Some(id) = last_event_id.and_then(|id| HeaderValue::from_str(&id).ok()) {
             headers.insert(HeaderName::from_static("last-event-id"), id);
         }
-        let method = Method::GET;
-        let session = session_id.as_deref();
         let exchange = Exchange {
-            method,
+            method: Method::GET,
             uri: &uri,
-            session,
+            session: session_id.as_deref(),
             headers,
             body: Vec::new(),
             is_notice: false,
@@ -191,8 +185,7 @@ impl HttpClient {
             status,
             reason: reason(&body),
         };
-        let ran_none = self.not_run_on.contains(&status);
-        let fault = if ran_none {
+        let fault = if self.not_run_on.contains(&status) {
             HttpFault::NotRun(refusal)
         } else {
             HttpFault::Status(refusal)
@@ -235,10 +228,8 @@ async fn answer(
     } else {
         NEITHER
     };
-    let message = match read(response, MAX_MESSAGE_BYTES)
-        .await
-        .map_err(StreamableHttpError::Client)?
-    {
+    let body = read(response, MAX_MESSAGE_BYTES).await;
+    let message = match body.map_err(StreamableHttpError::Client)? {
         ReadBody::Whole(body) => {
             let open = OpenRequests::only(Some(&request));
             let message = message::read(without_bom(&body), &open)
