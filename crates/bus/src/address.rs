@@ -22,25 +22,26 @@ pub(super) enum Login {
 impl Address {
     /// Parses servers that are separated by commas.
     pub(super) fn parse(urls: &str) -> Result<Self, Error> {
-        let redacted = without_credentials(urls);
-        let parse = |url: &str| {
+        let mut servers = Vec::new();
+        for url in urls.split(',') {
             let reason = match url.trim().parse::<ServerAddr>() {
-                Ok(server) if !server.host().is_empty() => return Ok(server),
+                Ok(server) if !server.host().is_empty() => {
+                    servers.push(server);
+                    continue;
+                }
                 Ok(_) => "it names no host".to_owned(),
                 Err(error) => error.to_string(),
             };
-            // A comma splits a password in two, and one half would look like a server.
-            Err(Error::Url {
+            // All of them: a comma splits a password in two, and one half would look like a server.
+            return Err(Error::Url {
                 url: without_login(urls),
                 reason,
-            })
-        };
-        let servers: Vec<ServerAddr> = urls.split(',').map(parse).collect::<Result<_, _>>()?;
-        let login = servers.iter().find_map(login);
+            });
+        }
         Ok(Self {
+            login: servers.iter().find_map(login),
             servers,
-            login,
-            redacted,
+            redacted: without_credentials(urls),
         })
     }
 }

@@ -15,7 +15,7 @@ use super::stream::get::last_on_subject;
 use tarsy_core::ids::SessionId;
 use tarsy_engine::ports::{BrokerUnavailable, CancelNotice, CancelRequests};
 
-/// Characters of a name that are shown.
+/// The limit of characters of a name that are shown.
 const MAX_NAME: usize = 100;
 
 /// The body of a request.
@@ -93,7 +93,7 @@ struct Subscription {
     dropped: watch::Receiver<u64>,
     /// The number of the connection that has the subscription.
     connections: u64,
-    /// Requests may have been missed, which `next` has not reported yet.
+    /// Whether requests may have been missed, which `next` has not reported yet.
     missed: bool,
 }
 
@@ -104,7 +104,8 @@ impl JetStreamCancelRequests {
     ///
     /// When the connection is closed.
     pub async fn listen(nats: &Nats) -> Result<Self, Error> {
-        let (connection, dropped) = (nats.watch_connection(), nats.watch_dropped());
+        let connection = nats.watch_connection();
+        let dropped = nats.watch_dropped();
         let connections = connection.borrow().connections;
         let messages = nats.client.subscribe(ALL_CONTROL).await?;
         // This connection's own requests follow the subscription anyway; the round trip orders those of others after
@@ -112,16 +113,15 @@ impl JetStreamCancelRequests {
         if let Err(error) = nats.rtt().await {
             tracing::debug!(%error, "cancel requests: subscription not confirmed, retrying on reconnect");
         }
-        let subscription = Mutex::new(Subscription {
-            messages,
-            connection,
-            dropped,
-            connections,
-            missed: true,
-        });
         Ok(Self {
             nats: nats.clone(),
-            subscription,
+            subscription: Mutex::new(Subscription {
+                messages,
+                connection,
+                dropped,
+                connections,
+                missed: true,
+            }),
         })
     }
 }
@@ -176,14 +176,12 @@ impl Subscription {
 
 /// `None` for a request that this version does not know.
 fn parse(message: &Message) -> Option<CancelNotice> {
-    let session = message
-        .subject
-        .rsplit('.')
-        .next()
-        .and_then(SessionId::parse);
-    let Some(session) = session.filter(|_| is_cancel(&message.payload)) else {
-        tracing::debug!(subject = %message.subject, "cancel request ignored: unreadable");
-        return None;
-    };
-    Some(CancelNotice::Requested(session))
+    let last_token = message.subject.rsplit('.').next();
+    match last_token.and_then(SessionId::parse) {
+        Some(session) if is_cancel(&message.payload) => Some(CancelNotice::Requested(session)),
+        Some(_) | None => {
+            tracing::debug!(subject = %message.subject, "cancel request ignored: unreadable");
+            None
+        }
+    }
 }

@@ -33,7 +33,7 @@ impl Cause {
     }
 }
 
-/// The cause that one error of the chain has. Each request has kinds of its own, with the answer of the server inside.
+/// The cause that one error of the chain has. Each request has other kinds of errors, which hold the server's answer.
 fn known(error: &(dyn StdError + 'static)) -> Option<Cause> {
     let request = error.downcast_ref().map(RequestError::kind);
     let create = error.downcast_ref().map(CreateStreamError::kind);

@@ -211,8 +211,10 @@ mod tests {
         let seed = pair.seed().unwrap();
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("creds");
-        let env = |name: &str| (name == "NATS_CREDS_FILE").then(|| path.display().to_string());
-        let source = LoginSource::Credentials(Secret::file_of("NATS_CREDS_FILE", &env).unwrap());
+        let secret = Secret::file_of("NATS_CREDS_FILE", &|name: &str| {
+            (name == "NATS_CREDS_FILE").then(|| path.display().to_string())
+        });
+        let source = LoginSource::Credentials(secret.unwrap());
         let jwt = "-----BEGIN NATS USER JWT-----\na.b.c\n------END NATS USER JWT------\n";
         let rest = format!(
             "***\n-----BEGIN USER NKEY SEED-----\n{seed}\n------END USER NKEY SEED------\n"

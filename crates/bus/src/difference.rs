@@ -38,19 +38,14 @@ impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.field {
             None => write!(f, "{}: missing", self.object),
-            Some(FieldDifference {
-                name,
-                found,
-                expected,
-                why,
-            }) => {
-                let is_bound =
-                    AT_LEAST.contains(name) && !["not set", "-1"].contains(&expected.as_str());
+            Some(field) => {
+                let is_bound = AT_LEAST.contains(&field.name)
+                    && !["not set", "-1"].contains(&field.expected.as_str());
                 let least = if is_bound { "at least " } else { "" };
                 write!(
                     f,
-                    "{}: {name} is {found}, must be {least}{expected} ({why})",
-                    self.object
+                    "{}: {} is {}, must be {least}{} ({})",
+                    self.object, field.name, field.found, field.expected, field.why
                 )
             }
         }

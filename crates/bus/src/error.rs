@@ -234,10 +234,11 @@ impl<K: Clone + Debug + Display + PartialEq> From<async_nats::error::Error<K>> f
 
 impl From<Error> for BrokerUnavailable {
     fn from(error: Error) -> Self {
-        let Error::Unavailable(reason) = error else {
-            return Self(error.to_string());
-        };
-        Self(reason)
+        Self(if let Error::Unavailable(reason) = error {
+            reason
+        } else {
+            error.to_string()
+        })
     }
 }
 

@@ -29,17 +29,14 @@ pub const DEAD_DELIVERIES: &str = "Tarsy-Dead-Deliveries";
 
 /// The allowed headers of a message as an object of strings, by their canonical names.
 pub(super) fn allowed(headers: Option<&HeaderMap>) -> Value {
-    let entry = |(name, values): (&HeaderName, &Vec<HeaderValue>)| {
+    let all = headers.into_iter().flat_map(HeaderMap::iter);
+    let allowed = all.filter_map(|(name, values)| {
         let canonical = ALLOWED
             .into_iter()
             .find(|allowed| allowed.eq_ignore_ascii_case(name.as_ref()))?;
         Some((canonical, values.first()?.as_str().to_owned()))
-    };
-    headers
-        .into_iter()
-        .flat_map(HeaderMap::iter)
-        .filter_map(entry)
-        .collect()
+    });
+    allowed.collect()
 }
 
 /// Headers for a copy: the allowed ones of `object`. Its other entries are ignored.
@@ -54,13 +51,11 @@ pub(super) fn for_copy(object: &Value) -> Result<HeaderMap, Error> {
 /// Headers for a copy of a stored alert: a line break in a value, which cannot be sent, becomes a space, so that a copy
 /// is always possible.
 pub(super) fn for_copy_of_stored(object: &Value) -> HeaderMap {
-    let header = |(name, value): (_, &str)| {
-        (
-            HeaderName::from_static(name),
-            value.replace(['\r', '\n'], " ").into(),
-        )
-    };
-    allowed_entries(object).map(header).collect()
+    let mut headers = HeaderMap::new();
+    for (name, value) in allowed_entries(object) {
+        headers.insert(name, value.replace(['\r', '\n'], " "));
+    }
+    headers
 }
 
 fn allowed_entries(object: &Value) -> impl Iterator<Item = (&'static str, &str)> {

@@ -7,7 +7,7 @@
 //! 3. `timeline` publishes the events that the store has committed, and watchers follow them.
 //! 4. `dead_letters` keeps the alerts that were given up.
 //!
-//! Beside them: `cancel_requests` for running sessions; `presence`, `server` and `permissions` for people; `stream`
+//! Further modules: `cancel_requests` for running sessions; `presence`, `server` and `permissions` for people; `stream`
 //! reads streams for all. This module may know the ports and the domain types; it knows no database, no model and no
 //! tool.
 

@@ -55,30 +55,29 @@ pub struct Subject<'a> {
 impl<'a> Subject<'a> {
     /// Parses a subject on which a message of the queue can be published; `None` for any other.
     pub fn parse(subject: &'a str) -> Option<Self> {
-        let is_plain = |word: &str| {
-            !word.is_empty()
-                && word != "*"
-                && word != ">"
-                && !word.chars().any(|c| c.is_whitespace() || c.is_control())
-        };
-        let of = |kind: MessageKind| {
-            Some((
-                kind,
-                subject.strip_prefix(kind.prefix())?.strip_prefix('.')?,
-            ))
-        };
-        let (kind, rest) = MessageKind::ALL.into_iter().find_map(of)?;
+        let (kind, rest) = MessageKind::ALL.into_iter().find_map(|kind| {
+            let rest = subject.strip_prefix(kind.prefix())?.strip_prefix('.')?;
+            Some((kind, rest))
+        })?;
         let (word, suffix) = rest
             .split_once('.')
             .map_or((rest, None), |(word, suffix)| (word, Some(suffix)));
         let priority = Priority::parse(word)?;
-        let is_sound = suffix.is_none_or(|suffix| suffix.split('.').all(is_plain));
-        is_sound.then(|| Self {
+        if suffix.is_some_and(|suffix| !suffix.split('.').all(is_plain_token)) {
+            return None;
+        }
+        Some(Self {
             kind,
             priority,
             suffix: suffix.unwrap_or_default(),
         })
     }
+}
+
+/// Whether a message can be published on a subject with this token: a wildcard only subscribes.
+fn is_plain_token(token: &str) -> bool {
+    !matches!(token, "" | "*" | ">")
+        && !token.contains(|c: char| c.is_whitespace() || c.is_control())
 }
 
 /// A suffix that a publisher may append to a subject of the queue, after the priority: `disk-full`,
@@ -99,19 +98,17 @@ impl FromStr for SubjectSuffix {
     type Err = InvalidSuffix;
 
     fn from_str(text: &str) -> Result<Self, InvalidSuffix> {
-        let is_word = |word: &str| {
-            !word.is_empty()
-                && word
-                    .chars()
-                    .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
-        };
-        let is_suffix = text.len() <= MAX_SUFFIX_BYTES && text.split('.').all(is_word);
-        if is_suffix {
+        if text.len() <= MAX_SUFFIX_BYTES && text.split('.').all(is_suffix_word) {
             Ok(Self(text.to_owned()))
         } else {
             Err(InvalidSuffix)
         }
     }
+}
+
+fn is_suffix_word(word: &str) -> bool {
+    let mut characters = word.chars();
+    !word.is_empty() && characters.all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
 
 impl fmt::Display for SubjectSuffix {
@@ -158,8 +155,11 @@ impl Priority {
 
     /// The filters of its consumer: the subjects of alerts and of questions, without and with a suffix.
     pub fn filters(self) -> Vec<String> {
-        let forms = |kind| [self.subject(kind), format!("{}.>", self.subject(kind))];
-        MessageKind::ALL.into_iter().flat_map(forms).collect()
+        let subjects = MessageKind::ALL.map(|kind| self.subject(kind));
+        subjects
+            .into_iter()
+            .flat_map(|subject| [subject.clone(), format!("{subject}.>")])
+            .collect()
     }
 }
 

@@ -13,7 +13,7 @@ use super::error::Error;
 use super::names::{ALL_WORKERS, worker_subject};
 use tarsy_engine::ports::{Presence, WorkerStatus};
 
-/// Further workers are not listed.
+/// The limit of listed workers.
 const MAX_WORKERS: usize = 10_000;
 
 impl Presence for Nats {

@@ -1,8 +1,8 @@
 //! The engine: drives the core over ports. It owns the loop, time and tasks; it knows no database and no broker.
 //!
 //! An alert passes through `delivery`, gets a plan from `plan`, and becomes a session that `run` brings to its end.
-//! `worker` has the background tasks, `trace` the spans of an investigation. Everything else in the world is
-//! behind `ports`.
+//! `worker` has the background tasks, `trace` the spans of an investigation. `ports` has a trait for each external
+//! system.
 
 #![cfg_attr(
     test,

@@ -150,7 +150,8 @@ impl EvidenceServer {
         let Some(path) = &self.calls_file else {
             return Ok(());
         };
-        let (line, path) = (format!("{line}\n"), path.clone());
+        let line = format!("{line}\n");
+        let path = path.clone();
         let written = tokio::task::spawn_blocking(move || {
             let mut file = std::fs::OpenOptions::new()
                 .create(true)

@@ -112,7 +112,8 @@ pub(super) async fn follow_file(client: Client, file: Secret, mut known: String)
             }) => match client.set_server_pool(servers.as_slice()).await {
                 Ok(()) => {
                     tracing::info!(servers = redacted, "nats servers read again");
-                    (known, faulty) = (text, String::new());
+                    known = text;
+                    faulty.clear();
                 }
                 Err(error) => tracing::debug!(%error, "nats servers not replaced: trying again"),
             },

@@ -136,12 +136,15 @@ impl Nats {
         if let Some(chain) = chain {
             headers::insert(&mut copy, CHAIN, chain)?;
         }
+        // Queued before it is dropped: a crash in between leaves the dead letter, and loses no alert.
         let published = self
             .enqueue(queue_subject(&letter.subject), copy, letter.body.clone())
             .await?;
         if let Err(error) = self.drop_dead_letter(letter.sequence).await {
-            let (alert_id, sequence) = (letter.alert_id, letter.sequence);
-            tracing::warn!(%alert_id, sequence, %error, "dead letter not dropped after its retry");
+            tracing::warn!(
+                alert_id = %letter.alert_id, sequence = letter.sequence, %error,
+                "dead letter not dropped after its retry"
+            );
         }
         Ok((session, published))
     }

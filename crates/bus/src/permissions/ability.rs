@@ -2,10 +2,10 @@
 
 /// An operation that a client of the broker may perform. A right to publish on `$JS.API.…` is a right to call
 /// JetStream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::VariantArray)]
 pub enum Ability {
     QueueAlerts,
-    /// The alerts of the web server have subjects of their own.
+    /// Queue alerts on the subjects that only the web server uses.
     QueueWebAlerts,
     AskQuestions,
     RequestCancels,
@@ -26,27 +26,6 @@ pub enum Ability {
 }
 
 impl Ability {
-    pub const ALL: [Self; 18] = [
-        Self::QueueAlerts,
-        Self::QueueWebAlerts,
-        Self::AskQuestions,
-        Self::RequestCancels,
-        Self::ReadCancels,
-        Self::ClaimAlerts,
-        Self::ReadQueuedAlerts,
-        Self::PublishTimelines,
-        Self::ReadTimelines,
-        Self::ReadLastEvents,
-        Self::PublishStatus,
-        Self::ReadStatus,
-        Self::PublishDeadLetters,
-        Self::ReadDeadLetters,
-        Self::RemoveDeadLetters,
-        Self::InspectStreams,
-        Self::ChangeStreams,
-        Self::DestroyStreams,
-    ];
-
     /// The ability in words, after "may".
     pub fn describe(self) -> &'static str {
         match self {

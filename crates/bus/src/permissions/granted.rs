@@ -11,10 +11,12 @@ use crate::error::{Error, within};
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The user of a connection, and its permissions.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Granted {
     /// Empty for a server without users.
+    #[serde(default)]
     pub user: String,
+    #[serde(default)]
     pub account: String,
     /// `None` permits everything.
     permissions: Option<Permissions>,
@@ -39,37 +41,24 @@ struct Subjects {
 
 #[derive(Deserialize)]
 struct Answer {
-    data: User,
-}
-
-#[derive(Deserialize)]
-struct User {
-    #[serde(default)]
-    user: String,
-    #[serde(default)]
-    account: String,
-    permissions: Option<Permissions>,
+    data: Granted,
 }
 
 impl Subjects {
     fn permit(&self, wanted: &str) -> bool {
         // An entry for a queue group has its name after a blank.
         let subject = |entry: &String| entry.split(' ').next().unwrap_or_default().to_owned();
-        let is_denied = self
-            .deny
-            .iter()
-            .any(|entry| overlap(&subject(entry), wanted));
-        !is_denied
-            && (self.allow.is_empty()
-                || self
-                    .allow
-                    .iter()
-                    .any(|entry| covers(&subject(entry), wanted)))
+        let mut denied = self.deny.iter();
+        if denied.any(|entry| overlap(&subject(entry), wanted)) {
+            return false;
+        }
+        let mut allowed = self.allow.iter();
+        self.allow.is_empty() || allowed.any(|entry| covers(&subject(entry), wanted))
     }
 }
 
 impl Granted {
-    /// Whether the credentials have no permissions of their own, so that they permit everything.
+    /// Whether the server restricts the credentials in no way.
     pub fn is_unlimited(&self) -> bool {
         self.permissions.is_none()
     }
@@ -88,12 +77,9 @@ impl Granted {
 
     #[cfg(test)]
     pub(super) fn of_patterns(publish: &[&str], subscribe: &[&str]) -> Self {
-        let subjects = |allow: &[&str]| {
-            let allow = allow.iter().map(|subject| (*subject).to_owned()).collect();
-            Subjects {
-                allow,
-                deny: Vec::new(),
-            }
+        let subjects = |allow: &[&str]| Subjects {
+            allow: allow.iter().map(|subject| (*subject).to_owned()).collect(),
+            deny: Vec::new(),
         };
         let permissions = Some(Permissions {
             publish: subjects(publish),
@@ -119,16 +105,7 @@ impl Nats {
         let answer: Answer = serde_json::from_slice(&answer.payload).map_err(|error| {
             Error::Unavailable(format!("the permissions cannot be read: {error}"))
         })?;
-        let User {
-            user,
-            account,
-            permissions,
-        } = answer.data;
-        Ok(Granted {
-            user,
-            account,
-            permissions,
-        })
+        Ok(answer.data)
     }
 }
 
@@ -140,16 +117,7 @@ mod tests {
     fn a_denied_subject_takes_precedence_and_an_empty_list_permits_the_rest() {
         let text = r#"{"data": {"user": "u", "account": "A", "permissions": {
             "publish": {"deny": ["tarsy.timeline.>"]}, "subscribe": {"allow": ["tarsy.>", "_INBOX.> workers"]}}}}"#;
-        let User {
-            user,
-            account,
-            permissions,
-        } = serde_json::from_str::<Answer>(text).unwrap().data;
-        let granted = Granted {
-            user,
-            account,
-            permissions,
-        };
+        let granted = serde_json::from_str::<Answer>(text).unwrap().data;
         assert!(granted.may_publish("tarsy.alerts.>") && !granted.may_publish("tarsy.timeline.*"));
         assert!(!granted.may_publish("tarsy.>"), "a part of it is denied");
         assert!(granted.may_subscribe("_INBOX.>") && !granted.may_subscribe("$JS.>"));

@@ -1,5 +1,7 @@
 //! The roles of the broker's clients: the least that each needs.
 
+use strum::VariantArray as _;
+
 use super::ability::Ability;
 use super::granted::Granted;
 use super::subjects::covers;
@@ -155,32 +157,32 @@ impl NatsRole {
             .chain(subscribe.map(|subject| format!("subscribe to {subject}")))
             .collect();
         let needed = self.abilities();
-        let is_covered = |ability: &Ability| {
-            let all = |own: &[&str], of_role: &[&str]| {
-                own.iter()
-                    .all(|subject| of_role.iter().any(|pattern| covers(pattern, subject)))
-            };
-            all(ability.publish(), &self.publish()) && all(ability.subscribe(), &self.subscribe())
-        };
-        let may = |ability: &Ability| {
-            ability
-                .publish()
-                .iter()
-                .all(|subject| granted.may_publish(subject))
-                && ability
-                    .subscribe()
-                    .iter()
-                    .all(|subject| granted.may_subscribe(subject))
-        };
-        let extra = Ability::ALL
-            .into_iter()
-            .filter(|ability| !needed.contains(ability) && !is_covered(ability));
+        let mut extra = Vec::new();
+        for ability in Ability::VARIANTS {
+            let is_needed = needed.contains(ability)
+                || all_covered(ability.publish(), &self.publish())
+                    && all_covered(ability.subscribe(), &self.subscribe());
+            let mut publish = ability.publish().iter();
+            let mut subscribe = ability.subscribe().iter();
+            if !is_needed
+                && publish.all(|subject| granted.may_publish(subject))
+                && subscribe.all(|subject| granted.may_subscribe(subject))
+            {
+                extra.push(*ability);
+            }
+        }
         Fit {
             role: self,
             missing,
-            extra: extra.filter(may).collect(),
+            extra,
         }
     }
+}
+
+fn all_covered(subjects: &[&str], patterns: &[&str]) -> bool {
+    subjects
+        .iter()
+        .all(|subject| patterns.iter().any(|pattern| covers(pattern, subject)))
 }
 
 fn sorted(subjects: impl Iterator<Item = &'static str>) -> Vec<&'static str> {

@@ -2,7 +2,8 @@
 
 /// Whether every subject of the pattern `inner` is one of `outer`.
 pub(super) fn covers(outer: &str, inner: &str) -> bool {
-    let (mut outer, mut inner) = (outer.split('.'), inner.split('.'));
+    let mut outer = outer.split('.');
+    let mut inner = inner.split('.');
     loop {
         match (outer.next(), inner.next()) {
             (None, None) => return true,
@@ -16,7 +17,8 @@ pub(super) fn covers(outer: &str, inner: &str) -> bool {
 
 /// Whether a subject belongs to both patterns.
 pub(super) fn overlap(one: &str, other: &str) -> bool {
-    let (mut one, mut other) = (one.split('.'), other.split('.'));
+    let mut one = one.split('.');
+    let mut other = other.split('.');
     loop {
         match (one.next(), other.next()) {
             (None, None) | (Some(">"), Some(_)) | (Some(_), Some(">")) => return true,

@@ -14,7 +14,7 @@ const BACKOFF: Backoff = Backoff {
     first: Duration::from_millis(50),
     max: Duration::from_millis(500),
 };
-/// The next renewal repeats it.
+/// The word of a heartbeat, which is not sent again: the next renewal sends one.
 const PROGRESS: &str = "progress";
 
 /// A claimed message to be answered. A redelivery of the same alert is another one. Cheap to clone.
@@ -59,7 +59,7 @@ impl JetStreamDelivery {
         }
     }
 
-    /// Without a cluster the consumer is missing.
+    /// Whether the cluster may be electing a leader. Without a cluster, this error means that the consumer is missing.
     fn may_be_elected(&self, error: &RequestError) -> bool {
         let is_clustered = self
             .client

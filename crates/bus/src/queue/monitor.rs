@@ -20,7 +20,7 @@ const UNAVAILABLE_AFTER: Duration = Duration::from_secs(10);
 /// Another server is tried when this one should have seen a new leader.
 const CHANGE_AFTER: Duration = Duration::from_secs(10);
 
-/// Looks at the queue every two seconds.
+/// Checks the queue every two seconds.
 #[derive(Debug)]
 pub struct QueueMonitor {
     nats: Nats,
@@ -59,11 +59,11 @@ impl QueueMonitor {
                     }
                 }
                 Err(error) => {
-                    self.failed(*failing_since.get_or_insert_with(Instant::now), &error)
-                        .await
+                    let since = *failing_since.get_or_insert_with(Instant::now);
+                    self.failed(since, &error).await;
                 }
             }
-            tokio::time::sleep(INTERVAL).await; // interval between looks
+            tokio::time::sleep(INTERVAL).await; // interval between checks
         }
     }
 

@@ -120,12 +120,9 @@ impl Nats {
     pub async fn backlog(&self) -> Result<Vec<Backlog>, Error> {
         let mut backlog = self.backlog_without_ages().await?;
         for of in &mut backlog {
-            let is_empty = of.pending == 0 && of.in_progress == 0;
-            of.oldest = if is_empty {
-                None
-            } else {
-                self.age_of_oldest(of.priority).await?
-            };
+            if of.pending > 0 || of.in_progress > 0 {
+                of.oldest = self.age_of_oldest(of.priority).await?;
+            }
         }
         Ok(backlog)
     }
@@ -139,14 +136,10 @@ impl Nats {
         let mut backlog = Vec::with_capacity(Priority::ALL.len());
         for priority in Priority::ALL {
             let info = self.consumer_of(priority).await?;
-            let (pending, in_progress) = (
-                info.num_pending,
-                u64::try_from(info.num_ack_pending).unwrap_or(u64::MAX),
-            );
             backlog.push(Backlog {
                 priority,
-                pending,
-                in_progress,
+                pending: info.num_pending,
+                in_progress: u64::try_from(info.num_ack_pending).unwrap_or(u64::MAX),
                 oldest: None,
             });
         }
@@ -172,17 +165,14 @@ impl Nats {
         let read = async {
             let stream = self.jetstream.get_stream_no_info(ALERTS).await;
             let stream = stream.map_err(|error| self.admin(&object, "read", &error))?;
-            stream
-                .consumer_info(priority.as_str())
-                .await
-                .map_err(|error| {
-                    let is_unanswered = error.kind() == ConsumerInfoErrorKind::NoResponders;
-                    if is_unanswered {
-                        self.no_jetstream()
-                    } else {
-                        self.admin(&object, "read", &error)
-                    }
-                })
+            let info = stream.consumer_info(priority.as_str()).await;
+            info.map_err(|error| {
+                if error.kind() == ConsumerInfoErrorKind::NoResponders {
+                    self.no_jetstream()
+                } else {
+                    self.admin(&object, "read", &error)
+                }
+            })
         };
         within(REQUEST_TIMEOUT, format!("{object} gave no answer"), read).await
     }

@@ -111,14 +111,8 @@ impl Nats {
     pub async fn check_queue(&self) -> Result<(), Error> {
         let mut headers = HeaderMap::new();
         headers.insert(NATS_EXPECTED_STREAM, NO_STREAM);
-        match self
-            .enqueue(
-                Priority::Low.subject(MessageKind::Alert),
-                headers,
-                Vec::new(),
-            )
-            .await
-        {
+        let subject = Priority::Low.subject(MessageKind::Alert);
+        match self.enqueue(subject, headers, Vec::new()).await {
             Ok(_) | Err(Error::Rejected { .. } | Error::Full { .. }) => Ok(()),
             Err(error) => Err(error),
         }
@@ -130,21 +124,17 @@ impl Nats {
         message: NewAlert,
         repetition: Repetition,
     ) -> Result<Published, Error> {
-        let subject = message.priority.subject(kind);
-        let subject = message
-            .suffix
-            .map_or_else(|| subject.clone(), |suffix| format!("{subject}.{suffix}"));
+        let mut subject = message.priority.subject(kind);
+        if let Some(suffix) = message.suffix {
+            subject = format!("{subject}.{suffix}");
+        }
         let mut headers = headers::for_copy(&message.headers)?;
         let span = messaging::publish(&subject, &message.headers);
         if let Some(context) = span.in_scope(trace::outgoing) {
             headers::insert(&mut headers, TRACEPARENT, &context.to_string())?;
         }
-        let id = message
-            .headers
-            .get(SESSION_ID)
-            .and_then(Value::as_str)
-            .filter(|_| repetition == Repetition::IsTheSame);
-        if let Some(id) = id {
+        let id = message.headers.get(SESSION_ID).and_then(Value::as_str);
+        if let (Repetition::IsTheSame, Some(id)) = (repetition, id) {
             headers.insert(NATS_MESSAGE_ID, id);
         }
         let published = self
@@ -165,7 +155,9 @@ impl Nats {
         headers: HeaderMap,
         body: Vec<u8>,
     ) -> Result<Published, Error> {
-        let (body, begun, mut refusals) = (Bytes::from(body), Instant::now(), 0);
+        let body = Bytes::from(body);
+        let begun = Instant::now();
+        let mut refusals = 0;
         loop {
             match self
                 .enqueue_once(subject.clone(), headers.clone(), body.clone())

@@ -76,13 +76,15 @@ impl Nats {
         };
         for priority in Priority::ALL {
             for filter in priority.filters() {
-                let (mut next, mut count) = (1, 0);
+                let mut next = 1;
+                let mut count = 0;
                 while let Some(message) = first_from(self, ALERTS, &filter, next).await? {
                     if count == limit {
                         search.is_complete = false;
                         break;
                     }
-                    (next, count) = (message.sequence + 1, count + 1);
+                    next = message.sequence + 1;
+                    count += 1;
                     if matches(alert_id(&message)) {
                         search.found.push(QueuedMessage::of(message, priority));
                     }

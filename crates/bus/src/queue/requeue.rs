@@ -34,9 +34,12 @@ impl Queue for Nats {
         let published = self
             .enqueue(queue_subject(&alert.subject), copy, body)
             .await;
-        let published = published.map(|published| published.sequence);
-        published
-            .map_err(|error| BrokerUnavailable(format!("alert {id} is not queued again: {error}")))
+        match published {
+            Ok(published) => Ok(published.sequence),
+            Err(error) => Err(BrokerUnavailable(format!(
+                "alert {id} is not queued again: {error}"
+            ))),
+        }
     }
 
     async fn publish_part(&self, received: &Received, part: u32) -> Result<(), BrokerUnavailable> {
@@ -49,13 +52,13 @@ impl Queue for Nats {
         let published = self
             .enqueue(queue_subject(&received.subject), copy, body)
             .await;
-        let failed = |error| {
-            BrokerUnavailable(format!(
+        match published {
+            Ok(_) => Ok(()),
+            Err(error) => Err(BrokerUnavailable(format!(
                 "alert {part} of {} is not published: {error}",
                 received.alert_id
-            ))
-        };
-        published.map(|_| ()).map_err(failed)
+            ))),
+        }
     }
 }
 

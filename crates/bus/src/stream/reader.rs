@@ -79,9 +79,8 @@ impl StreamReader {
                 .await;
             let consumer =
                 consumer.map_err(|error| Error::Unavailable(format!("{stream}: {error}")))?;
-            let context = nats.jetstream.clone();
             Ok(Self {
-                context,
+                context: nats.jetstream.clone(),
                 consumer,
                 inbox,
                 requests: 0,
@@ -170,12 +169,10 @@ impl StreamReader {
         }
         self.consumer_sequence = info.consumer_sequence;
         self.left = self.left.saturating_sub(1);
-        let (stream_sequence, stored_at_ns) =
-            (info.stream_sequence, info.published.unix_timestamp_nanos());
         Ok(ReadMessage {
+            stream_sequence: info.stream_sequence,
+            stored_at_ns: info.published.unix_timestamp_nanos(),
             message: message.message,
-            stream_sequence,
-            stored_at_ns,
         })
     }
 

@@ -86,11 +86,8 @@ impl Cursor {
             let epoch = event
                 .metadata
                 .get("epoch")
-                .and_then(serde_json::Value::as_u64);
-            let epoch = epoch
-                .and_then(|epoch| u32::try_from(epoch).ok())
-                .unwrap_or(0);
-            self.epoch = self.epoch.max(epoch);
+                .and_then(|epoch| u32::try_from(epoch.as_u64()?).ok());
+            self.epoch = self.epoch.max(epoch.unwrap_or(0));
         }
         if event.repeats_steps() {
             self.durable.clear();

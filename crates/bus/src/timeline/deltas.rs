@@ -16,7 +16,7 @@ const MAX_DELTA_BYTES: usize = 64 * 1024;
 /// The number of streams of text that are collected at the same time.
 const MAX_STREAMS: usize = 1024;
 
-/// Publishes what arrives on `deltas` until `stop`.
+/// Publishes the deltas that arrive until `stop` is cancelled.
 pub(super) async fn publish_deltas(
     nats: Nats,
     mut deltas: mpsc::Receiver<Delta>,
@@ -66,9 +66,11 @@ impl Collected {
     /// taken.
     fn push(&mut self, delta: Delta) -> Option<Delta> {
         let has_room = self.0.len() < MAX_STREAMS;
-        let same_stream =
-            |held: &&mut Delta| held.execution_id == delta.execution_id && held.kind == delta.kind;
-        let Some(held) = self.0.iter_mut().find(same_stream) else {
+        let held = self
+            .0
+            .iter_mut()
+            .find(|held| held.execution_id == delta.execution_id && held.kind == delta.kind);
+        let Some(held) = held else {
             if !has_room {
                 return Some(delta);
             }

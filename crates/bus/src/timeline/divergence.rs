@@ -49,15 +49,14 @@ pub(super) async fn divergence<O: Outbox>(
     }
     let kept = last_common_event(outbox, session, &published).await?;
     // Events after a gap are left out: the table takes no event without the one before it.
-    let after = (kept.saturating_add(1)..).zip(
-        published
-            .into_values()
-            .skip_while(|event| event.session_seq <= kept),
-    );
-    let events: Vec<TimelineEvent> = after
-        .take_while(|(number, event)| event.session_seq == *number)
-        .map(|(_, event)| event)
-        .collect();
+    let mut events: Vec<TimelineEvent> = Vec::new();
+    let mut next = kept.saturating_add(1);
+    for (number, event) in published {
+        if number == next {
+            events.push(event);
+            next = next.saturating_add(1);
+        }
+    }
     Ok((!events.is_empty()).then_some(Divergence { kept, events }))
 }
 
@@ -100,8 +99,9 @@ pub(super) async fn signed_events(
         let Some(message) = next.filter(|message| message.sequence <= last_sequence) else {
             break;
         };
-        let is_signed = signer.has_signed(&message.payload, Some(&message.headers));
-        if let Some(event) = decode(&subject, &message.payload).filter(|_| is_signed) {
+        if let Some(event) = decode(&subject, &message.payload)
+            && signer.has_signed(&message.payload, Some(&message.headers))
+        {
             events.entry(event.session_seq).or_insert(event);
         }
         from = message.sequence + 1;
@@ -127,10 +127,11 @@ async fn last_common_event<O: Outbox>(
             return Ok(kept);
         }
         for row in rows {
-            let same = published
-                .get(&row.session_seq)
-                .is_some_and(|event| EventIdentity::of(event) == EventIdentity::of(&row));
-            if !(same || row.session_seq < first) || row.session_seq != kept + 1 {
+            let is_same = match published.get(&row.session_seq) {
+                Some(event) => EventIdentity::of(event) == EventIdentity::of(&row),
+                None => row.session_seq < first,
+            };
+            if !is_same || row.session_seq != kept + 1 {
                 return Ok(kept);
             }
             kept = row.session_seq;

@@ -2,7 +2,7 @@
 //!
 //! One task per session publishes; the engine, a join and the sweeper only notify it, and no run waits for the broker.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -87,13 +87,13 @@ struct PublisherTask {
     notified: Notify,
     stop: CancellationToken,
     progress: watch::Sender<Progress>,
-    /// A renewal has asked about the session since this was read last.
+    /// Whether a renewal has asked about the session since this was read last.
     is_held: AtomicBool,
 }
 
-/// A session's publisher.
+/// A session's publisher, and when it was started.
 enum Started {
-    /// It reads the table first.
+    /// The publisher reads the table first.
     Now(Arc<PublisherTask>),
     Before(Arc<PublisherTask>),
 }
@@ -124,14 +124,14 @@ impl<O: Outbox> JetStreamFeed<O> {
     /// Needs a Tokio runtime.
     pub fn new(nats: &Nats, outbox: Arc<O>, settings: FeedSettings) -> Self {
         let (sender, receiver) = mpsc::channel(MAX_QUEUED_DELTAS);
-        let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+        let tasks = TaskTracker::new();
+        let stop = CancellationToken::new();
         tasks.spawn(deltas::publish_deltas(nats.clone(), receiver, stop.clone()));
-        let sessions = Mutex::default();
         Self(Arc::new(Inner {
             nats: nats.clone(),
             outbox,
             settings,
-            sessions,
+            sessions: Mutex::default(),
             deltas: sender,
             stream_health: StreamHealth::default(),
             signer: Arc::default(),
@@ -145,10 +145,6 @@ impl<O: Outbox> JetStreamFeed<O> {
         self.0.stop.cancel();
         self.0.tasks.close();
         self.0.tasks.wait().await;
-    }
-
-    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<PublisherTask>>> {
-        self.0.sessions.lock()
     }
 
     /// Publishes after every notification, until it is stopped or idle.
@@ -189,7 +185,7 @@ impl<O: Outbox> JetStreamFeed<O> {
 
     /// The session's publisher, started on first use; `None` at the limit of publishers or after the feed was closed.
     fn started(&self, session: SessionId) -> Option<Started> {
-        let mut sessions = self.sessions();
+        let mut sessions = self.0.sessions.lock();
         if let Some(task) = sessions.get(&session) {
             return Some(Started::Before(Arc::clone(task)));
         }
@@ -213,11 +209,10 @@ impl<O: Outbox> JetStreamFeed<O> {
     }
 
     fn forget(&self, session: SessionId, task: &Arc<PublisherTask>) {
-        let mut sessions = self.sessions();
-        if sessions
-            .get(&session)
-            .is_some_and(|current| Arc::ptr_eq(current, task))
-        {
+        let mut sessions = self.0.sessions.lock();
+        let current = sessions.get(&session);
+        // A later publisher of the session may have taken its place.
+        if current.is_some_and(|current| Arc::ptr_eq(current, task)) {
             sessions.remove(&session);
         }
     }
@@ -327,7 +322,7 @@ impl<O: Outbox> Feed for JetStreamFeed<O> {
     }
 
     async fn has_published(&self, session: SessionId, last: &EventIdentity) -> bool {
-        let Some(task) = self.sessions().get(&session).cloned() else {
+        let Some(task) = self.0.sessions.lock().get(&session).cloned() else {
             return false;
         };
         let mut progress = task.progress.subscribe();
@@ -336,23 +331,16 @@ impl<O: Outbox> Feed for JetStreamFeed<O> {
             Progress::Failing => true,
             Progress::Unknown => false,
         };
-        let committed_here = progress.wait_for(is_final);
-        if tokio::time::timeout(TAIL_TIMEOUT, committed_here)
-            .await
-            .is_err()
-        {
+        let committed_here = tokio::time::timeout(TAIL_TIMEOUT, progress.wait_for(is_final));
+        if committed_here.await.is_err() {
             // Another process has written the event.
             task.notified.notify_one();
         }
-        let is_last =
-            match tokio::time::timeout(self.0.settings.drain_timeout, progress.wait_for(is_final))
-                .await
-            {
-                Ok(Ok(progress)) => {
-                    matches!(&*progress, Progress::Reached(reached) if reached == last)
-                }
-                Ok(Err(_)) | Err(_) => false,
-            };
+        let limit = self.0.settings.drain_timeout;
+        let is_last = match tokio::time::timeout(limit, progress.wait_for(is_final)).await {
+            Ok(Ok(progress)) => matches!(&*progress, Progress::Reached(reached) if reached == last),
+            Ok(Err(_)) | Err(_) => false,
+        };
         if is_last {
             task.stop.cancel();
             self.forget(session, &task);
@@ -379,7 +367,7 @@ impl<O: Outbox> Feed for JetStreamFeed<O> {
 
     async fn drain(&self, session: SessionId, last_seq: u32) -> Result<(), BrokerUnavailable> {
         // The table is complete. From here on this call publishes, and reads the end of the subject anew.
-        if let Some(task) = self.sessions().remove(&session) {
+        if let Some(task) = self.0.sessions.lock().remove(&session) {
             task.stop.cancel();
         }
         if last_seq == 0 {

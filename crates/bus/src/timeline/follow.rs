@@ -89,7 +89,7 @@ struct FollowTask<H> {
     updates: mpsc::Sender<TimelineUpdate>,
     /// The stream sequence to read from; 0 for the beginning of the stream.
     next_sequence: u64,
-    /// With the key of this installation, once it was read.
+    /// The signer with the key of this installation; `None` until the key was read.
     signer: Option<EventSigner>,
 }
 
@@ -102,13 +102,8 @@ impl<H: Outbox> FollowTask<H> {
         let mut failing_since = None;
         loop {
             self.read_history().await?;
-            match EventReader::open(
-                &self.nats,
-                timeline_subject(self.session),
-                self.next_sequence,
-            )
-            .await
-            {
+            let subject = timeline_subject(self.session);
+            match EventReader::open(&self.nats, subject, self.next_sequence).await {
                 Ok(reader) => {
                     failing_since = None;
                     self.read_stream(reader, &mut deltas, &mut last_checked)
@@ -117,9 +112,8 @@ impl<H: Outbox> FollowTask<H> {
                 Err(error) => {
                     tracing::debug!(session_id = %self.session, %error, "timeline unavailable: retrying");
                     self.next_sequence = 0;
-                    if failing_since.get_or_insert_with(Instant::now).elapsed()
-                        > CHANGE_SERVER_AFTER
-                    {
+                    let since = *failing_since.get_or_insert_with(Instant::now);
+                    if since.elapsed() > CHANGE_SERVER_AFTER {
                         self.nats.change_server().await;
                     }
                 }
@@ -181,12 +175,10 @@ impl<H: Outbox> FollowTask<H> {
         let Some(history) = self.history.clone() else {
             return true;
         };
-        if self.signer.is_none() {
-            self.signer = history
-                .event_key()
-                .await
-                .ok()
-                .map(|key| EventSigner::new(&key));
+        if self.signer.is_none()
+            && let Ok(key) = history.event_key().await
+        {
+            self.signer = Some(EventSigner::new(&key));
         }
         self.signer
             .as_ref()
@@ -210,17 +202,15 @@ impl<H: Outbox> FollowTask<H> {
             || on_stream.is_some_and(|event| event.session_seq > self.cursor.last()))
     }
 
-    /// Emits the events of the table after the last one. Without a table, or while it is unavailable, the stream has to
-    /// do.
+    /// Emits the events of the table after the last one. Without a table, or while it is unavailable, the events come
+    /// only from the stream.
     async fn read_history(&mut self) -> Result<(), Finished> {
         let Some(history) = self.history.clone() else {
             return Ok(());
         };
         loop {
-            let rows = match history
-                .events(self.session, self.cursor.last(), PAGE_ROWS)
-                .await
-            {
+            let after = self.cursor.last();
+            let rows = match history.events(self.session, after, PAGE_ROWS).await {
                 Ok(rows) => rows,
                 Err(error) => {
                     tracing::debug!(session_id = %self.session, %error, "history unavailable");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::event_reader::{EventReader, StreamedEvent};
+use super::event_reader::EventReader;
 use crate::connection::{Nats, REQUEST_TIMEOUT};
 use crate::error::Error;
 use crate::names::{ALL_TIMELINES, TIMELINE};
@@ -119,19 +119,15 @@ impl FollowTask {
                 () = self.events.closed() => return Err(Dropped),
                 streamed = reader.next() => streamed,
             };
-            let StreamedEvent {
-                stream_sequence,
-                event,
-                ..
-            } = match streamed {
+            let streamed = match streamed {
                 Ok(streamed) => streamed,
                 Err(error) => {
                     tracing::debug!(%error, "timeline reader interrupted: reopening");
                     return Ok(());
                 }
             };
-            self.position.last_sequence = stream_sequence;
-            if let Some(event) = event
+            self.position.last_sequence = streamed.stream_sequence;
+            if let Some(event) = streamed.event
                 && self.emitted.is_new(&event)
             {
                 self.events.send(event).await.map_err(|_| Dropped)?;

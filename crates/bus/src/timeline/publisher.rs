@@ -68,9 +68,9 @@ struct LastPublished {
 }
 
 /// Rows that are not published yet.
-struct Behind {
+struct UnpublishedRows {
     rows: Vec<TimelineEvent>,
-    /// The table had no further ones.
+    /// Whether the table had no further ones.
     is_all: bool,
 }
 
@@ -98,17 +98,15 @@ impl<O: Outbox> Publisher<O> {
         session: SessionId,
         signer: Arc<OnceCell<EventSigner>>,
     ) -> Self {
-        let (nats, subject) = (nats.clone(), timeline_subject(session));
-        let (last, ended, tail, recent) = (None, false, None, VecDeque::new());
         Self {
-            nats,
+            nats: nats.clone(),
             outbox,
             session,
-            subject,
-            last,
-            ended,
-            tail,
-            recent,
+            subject: timeline_subject(session),
+            last: None,
+            ended: false,
+            tail: None,
+            recent: VecDeque::new(),
             signer,
         }
     }
@@ -171,10 +169,8 @@ impl<O: Outbox> Publisher<O> {
     /// Whether this very event was published a moment ago. Another event with its number shows that the database has
     /// lost commits.
     fn is_recent(&self, event: &TimelineEvent) -> bool {
-        let published = self
-            .recent
-            .iter()
-            .find(|(session_seq, _)| *session_seq == event.session_seq);
+        let mut recent = self.recent.iter();
+        let published = recent.find(|(session_seq, _)| *session_seq == event.session_seq);
         published.is_some_and(|(_, identity)| *identity == hash(&EventIdentity::of(event)))
     }
 
@@ -193,9 +189,9 @@ impl<O: Outbox> Publisher<O> {
                     }
                 }
             };
-            let Behind { rows, is_all } = self.rows_behind(&last).await?;
+            let UnpublishedRows { rows, is_all } = self.unpublished_rows(&last).await?;
             self.last = self.publish_page(last, rows).await?;
-            if let Some(last) = self.last.as_ref().filter(|_| is_all) {
+            if is_all && let Some(last) = &self.last {
                 return Ok(last.session_seq);
             }
         }
@@ -203,13 +199,16 @@ impl<O: Outbox> Publisher<O> {
 
     /// The rows after the last published one, which must still be in the table: a database that has lost commits gives
     /// its number to another event.
-    async fn rows_behind(&self, last: &LastPublished) -> Result<Behind, CatchUpError> {
+    async fn unpublished_rows(
+        &self,
+        last: &LastPublished,
+    ) -> Result<UnpublishedRows, CatchUpError> {
         let from = last.session_seq.saturating_sub(1);
         let mut rows = self.outbox.events(self.session, from, PAGE_ROWS).await?;
         // Events that are committed after this read are notified.
         let is_all = u32::try_from(rows.len()).is_ok_and(|count| count < PAGE_ROWS);
         let Some(identity) = &last.identity else {
-            return Ok(Behind { rows, is_all });
+            return Ok(UnpublishedRows { rows, is_all });
         };
         let same = rows.first().map(EventIdentity::of).as_ref() == Some(identity);
         if !same && !self.ended {
@@ -223,7 +222,7 @@ impl<O: Outbox> Publisher<O> {
             );
         }
         rows.retain(|row| row.session_seq > last.session_seq);
-        Ok(Behind { rows, is_all })
+        Ok(UnpublishedRows { rows, is_all })
     }
 
     /// Publishes one row after the other; `None` if another publisher was faster.
@@ -339,7 +338,7 @@ impl<O: Outbox> Publisher<O> {
             .await
     }
 
-    /// The time since the one in the session's id: at it the stream stored the alert, or its producer made the id.
+    /// The time since that in the session's id, when the stream stored the alert or its producer made the id.
     /// `None` for an id that is older than [`MAX_ID_AGE`]. Clocks that differ give no negative time.
     fn since_id(&self) -> Option<Duration> {
         let (seconds, nanos) = self.session.0.get_timestamp()?.to_unix();

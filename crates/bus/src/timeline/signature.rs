@@ -41,8 +41,10 @@ impl EventSigner {
 }
 
 fn decoded(digits: &str) -> Option<Vec<u8>> {
-    let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
-    (0..digits.len()).step_by(2).map(byte).collect()
+    (0..digits.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok())
+        .collect()
 }
 
 #[cfg(test)]
@@ -51,10 +53,8 @@ mod tests {
 
     #[test]
     fn a_signature_is_valid_only_for_its_bytes_and_its_key() {
-        let (ours, other) = (
-            EventSigner::new(&EventKey(vec![7; 32])),
-            EventSigner::new(&EventKey(vec![8; 32])),
-        );
+        let ours = EventSigner::new(&EventKey(vec![7; 32]));
+        let other = EventSigner::new(&EventKey(vec![8; 32]));
         let headers = ours.sign(b"{}");
         assert!(ours.has_signed(b"{}", Some(&headers)));
         assert!(

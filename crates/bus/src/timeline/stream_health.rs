@@ -25,15 +25,11 @@ pub(super) struct StreamHealth {
 
 impl StreamHealth {
     pub(super) fn refused(&self, reason: &str) {
-        self.set(Some((Instant::now(), reason.to_owned())));
+        *self.last_refusal.lock() = Some((Instant::now(), reason.to_owned()));
     }
 
     pub(super) fn accepted(&self) {
-        self.set(None);
-    }
-
-    fn set(&self, refusal: Option<(Instant, String)>) {
-        *self.last_refusal.lock() = refusal;
+        *self.last_refusal.lock() = None;
     }
 
     /// Asks the server for the state of the stream, then looks at the last refusal.

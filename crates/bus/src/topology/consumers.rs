@@ -5,7 +5,7 @@ use async_nats::jetstream::consumer::{
     self, AckPolicy, DeliverPolicy, IntoConsumerConfig, ReplayPolicy,
 };
 
-use super::fields::{Field, differences as field_differences};
+use super::fields::{Field, differences as field_differences, field};
 use super::settings::TopologySettings;
 use crate::difference::Difference;
 use crate::names::Priority;
@@ -16,86 +16,44 @@ const MAX_ACK_PENDING: i64 = 10_000;
 const MAX_WAITING: i64 = 512;
 
 const FIELDS: [Field; 20] = [
-    Field {
-        name: "deliver_subject",
-        why: "workers pull alerts when they have free slots",
-    },
-    Field {
-        name: "filter_subjects",
-        why: "alerts and questions of the priority",
-    },
-    Field {
-        name: "filter_subject",
-        why: "all of the priority's subjects are in filter_subjects",
-    },
-    Field {
-        name: "deliver_policy",
-        why: "every alert in the queue",
-    },
-    Field {
-        name: "ack_policy",
-        why: "an alert stays until it is settled",
-    },
-    Field {
-        name: "ack_wait",
-        why: "the lease: a dead worker's alert comes again after it",
-    },
-    Field {
-        name: "max_deliver",
-        why: "attempts are counted in the database; a limit here strands alerts",
-    },
-    Field {
-        name: "max_ack_pending",
-        why: "delayed alerts must not block new ones",
-    },
-    Field {
-        name: "max_waiting",
-        why: "one waiting request a worker",
-    },
-    Field {
-        name: "backoff",
-        why: "it overrides ack_wait",
-    },
-    Field {
-        name: "replay_policy",
-        why: "alerts are delivered at once",
-    },
-    Field {
-        name: "headers_only",
-        why: "an alert is its body",
-    },
-    Field {
-        name: "max_batch",
-        why: "a worker asks for all of its free slots",
-    },
-    Field {
-        name: "max_bytes",
-        why: "a worker asks for all of its free slots",
-    },
-    Field {
-        name: "max_expires",
-        why: "a worker waits up to 10 s",
-    },
-    Field {
-        name: "inactive_threshold",
-        why: "an idle weekend must not remove the consumer",
-    },
-    Field {
-        name: "num_replicas",
-        why: "as many copies as the stream has",
-    },
-    Field {
-        name: "mem_storage",
-        why: "a restarted server must know what is claimed",
-    },
-    Field {
-        name: "priority_groups",
-        why: "they rank workers, not alerts",
-    },
-    Field {
-        name: "pause_until",
-        why: "a paused consumer delivers nothing",
-    },
+    field(
+        "deliver_subject",
+        "workers pull alerts when they have free slots",
+    ),
+    field("filter_subjects", "alerts and questions of the priority"),
+    field(
+        "filter_subject",
+        "all of the priority's subjects are in filter_subjects",
+    ),
+    field("deliver_policy", "every alert in the queue"),
+    field("ack_policy", "an alert stays until it is settled"),
+    field(
+        "ack_wait",
+        "the lease: a dead worker's alert comes again after it",
+    ),
+    field(
+        "max_deliver",
+        "attempts are counted in the database; a limit here strands alerts",
+    ),
+    field("max_ack_pending", "delayed alerts must not block new ones"),
+    field("max_waiting", "one waiting request a worker"),
+    field("backoff", "it overrides ack_wait"),
+    field("replay_policy", "alerts are delivered at once"),
+    field("headers_only", "an alert is its body"),
+    field("max_batch", "a worker asks for all of its free slots"),
+    field("max_bytes", "a worker asks for all of its free slots"),
+    field("max_expires", "a worker waits up to 10 s"),
+    field(
+        "inactive_threshold",
+        "an idle weekend must not remove the consumer",
+    ),
+    field("num_replicas", "as many copies as the stream has"),
+    field(
+        "mem_storage",
+        "a restarted server must know what is claimed",
+    ),
+    field("priority_groups", "they rank workers, not alerts"),
+    field("pause_until", "a paused consumer delivers nothing"),
 ];
 
 pub(super) fn expected(priority: Priority, settings: &TopologySettings) -> Config {

@@ -38,17 +38,10 @@ impl Nats {
         if !self.is_clustered() {
             return Vec::new();
         }
-        let streams = streams::expected(settings, self.max_payload());
-        let streams = join_all(
-            streams
-                .iter()
-                .map(|expected| self.find_stream(&expected.name)),
-        )
-        .await;
-        let streams: Vec<stream::Info> = streams
-            .into_iter()
-            .filter_map(|found| found.ok().flatten())
-            .collect();
+        let expected = streams::expected(settings, self.max_payload());
+        let reading = expected.iter().map(|stream| self.find_stream(&stream.name));
+        let found = join_all(reading).await;
+        let streams: Vec<stream::Info> = found.into_iter().flatten().flatten().collect();
         // The consumers have as many copies as their stream.
         let wanted = streams
             .iter()
@@ -64,19 +57,15 @@ impl Nats {
             ))
         });
         let consumers = join_all(consumers).await;
-        let of_stream = |found: stream::Info| {
+        let streams = streams.into_iter().map(|found| {
+            let config = found.config;
             Some(StreamCopies::of(
-                found.config.name,
-                found.config.num_replicas,
+                config.name,
+                config.num_replicas,
                 &found.cluster?,
             ))
-        };
-        streams
-            .into_iter()
-            .map(of_stream)
-            .chain(consumers)
-            .flatten()
-            .collect()
+        });
+        streams.chain(consumers).flatten().collect()
     }
 }
 

@@ -79,16 +79,16 @@ impl Nats {
         }
         let found = through_elections(async || self.find_stream(&expected.name).await).await?;
         let Some(found) = found else {
-            let create = async || {
+            through_elections(async || {
                 let created = self.jetstream.create_stream(&expected).await;
                 created.map_err(|error| self.admin(&expected.name, "create", &error))
-            };
-            through_elections(create).await?;
+            })
+            .await?;
             return Ok(Ensured::Created);
         };
         if found.config.storage != expected.storage {
-            let (found, expected_storage) = (found.config.storage, expected.storage);
-            return Err(Error::storage(&expected.name, found, expected_storage));
+            let found = found.config.storage;
+            return Err(Error::storage(&expected.name, found, expected.storage));
         }
         let target = streams::target(&found, expected, settings);
         let differences = streams::differences(&found.config, &target);
@@ -98,7 +98,8 @@ impl Nats {
         for difference in &differences {
             tracing::info!("stream updated: {difference}");
         }
-        let (placement, copies) = (found.config.placement.clone(), found.config.num_replicas);
+        let placement = found.config.placement.clone();
+        let copies = found.config.num_replicas;
         let merged = streams::merged(found.config, target);
         if merged.placement != placement && merged.num_replicas != copies {
             // NATS does not move and scale a stream in one update. The present servers may be too few for the copies.
@@ -115,13 +116,13 @@ impl Nats {
     }
 
     async fn update_stream(&self, config: &stream::Config) -> Result<(), Error> {
-        let update = async || {
+        through_elections(async || {
             let updated = self.jetstream.update_stream(config).await;
             updated
-                .map(|_| ())
+                .map(drop)
                 .map_err(|error| Error::admin(&config.name, "update", &error))
-        };
-        through_elections(update).await
+        })
+        .await
     }
 
     /// Updates a stream when its move has ended: it is on as many servers as it had `copies`, and all are up to date.
@@ -171,14 +172,14 @@ impl Nats {
             }
             Some(_) => ("update", Ensured::Updated),
         };
-        let change = async || {
+        through_elections(async || {
             let done = self
                 .jetstream
                 .create_consumer_on_stream(expected.clone(), ALERTS)
                 .await;
             done.map_err(|error| Error::admin(priority.consumer(), action, &error))
-        };
-        through_elections(change).await?;
+        })
+        .await?;
         Ok(ensured)
     }
 }

@@ -13,6 +13,11 @@ pub(super) struct Field {
     pub(super) why: &'static str,
 }
 
+/// A row of a table of fields.
+pub(super) const fn field(name: &'static str, why: &'static str) -> Field {
+    Field { name, why }
+}
+
 /// The differences in `fields` between two configurations in their JSON form.
 pub(super) fn differences(
     object: &str,
@@ -20,22 +25,23 @@ pub(super) fn differences(
     found: &Value,
     expected: &Value,
 ) -> Vec<Difference> {
-    let differing = |field: &Field| {
-        let (found, expected) = (
-            normalised(found.get(field.name)),
-            normalised(expected.get(field.name)),
-        );
-        (found != expected).then(|| Difference {
-            object: object.to_owned(),
-            field: Some(FieldDifference {
-                name: field.name,
-                found: displayed(field.name, &found),
-                expected: displayed(field.name, &expected),
-                why: field.why,
-            }),
-        })
-    };
-    fields.iter().filter_map(differing).collect()
+    let mut differences = Vec::new();
+    for field in fields {
+        let found = normalised(found.get(field.name));
+        let expected = normalised(expected.get(field.name));
+        if found != expected {
+            differences.push(Difference {
+                object: object.to_owned(),
+                field: Some(FieldDifference {
+                    name: field.name,
+                    found: displayed(field.name, &found),
+                    expected: displayed(field.name, &expected),
+                    why: field.why,
+                }),
+            });
+        }
+    }
+    differences
 }
 
 /// NATS omits zero values, and the order of a list has no meaning.

@@ -1,4 +1,4 @@
-//! Reports each stream and each consumer on its own, for `doctor`.
+//! Reports each stream and each consumer separately, for `doctor`.
 
 use async_nats::jetstream::stream::{self, StorageType};
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RetentionPolicy};
 
-use super::fields::{Field, differences as field_differences};
+use super::fields::{Field, differences as field_differences, field};
 use super::settings::{Bound, TopologySettings};
 use crate::difference::Difference;
 use crate::names::{
@@ -16,94 +16,58 @@ const COPY_HEADROOM_BYTES: usize = 64 * 1024;
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
 const FIELDS: [Field; 22] = [
-    Field {
-        name: "subjects",
-        why: "an alert on another subject would be lost, and further subjects belong to other streams",
-    },
-    Field {
-        name: "retention",
-        why: "alerts are removed when they are acknowledged, events and dead letters when they are old",
-    },
-    Field {
-        name: "storage",
-        why: "a restarted server must find its messages",
-    },
-    Field {
-        name: "discard",
-        why: "a full queue must refuse new alerts, never drop old ones",
-    },
-    Field {
-        name: "discard_new_per_subject",
-        why: "a second alert on a subject must be stored",
-    },
-    Field {
-        name: "max_bytes",
-        why: "the bound of `streams` in the configuration",
-    },
-    Field {
-        name: "max_msgs",
-        why: "only bytes and age bound a stream",
-    },
-    Field {
-        name: "max_msgs_per_subject",
-        why: "all of a session's events are kept, one control request a session",
-    },
-    Field {
-        name: "max_msg_size",
-        why: "64 KiB under the server's max_payload, so that every dead letter fits",
-    },
-    Field {
-        name: "max_age",
-        why: "how long messages are kept",
-    },
-    Field {
-        name: "max_consumers",
-        why: "every watcher needs one",
-    },
-    Field {
-        name: "num_replicas",
-        why: "the copies of `streams.replicas` in the configuration",
-    },
-    Field {
-        name: "placement",
-        why: "the servers of `placement` in `streams` in the configuration",
-    },
-    Field {
-        name: "no_ack",
-        why: "published means acknowledged",
-    },
-    Field {
-        name: "sealed",
-        why: "a sealed stream takes no message",
-    },
-    Field {
-        name: "duplicate_window",
-        why: "a producer may repeat a publish",
-    },
-    Field {
-        name: "allow_direct",
-        why: "a watcher reads the last event of a session",
-    },
-    Field {
-        name: "allow_rollup_hdrs",
-        why: "a message must not remove others",
-    },
-    Field {
-        name: "allow_msg_ttl",
-        why: "a message must not remove itself",
-    },
-    Field {
-        name: "mirror",
-        why: "a mirror takes no message",
-    },
-    Field {
-        name: "sources",
-        why: "messages of another stream do not belong here",
-    },
-    Field {
-        name: "subject_transform",
-        why: "consumers filter by the subject that the producer chose",
-    },
+    field(
+        "subjects",
+        "an alert on another subject would be lost, and further subjects belong to other streams",
+    ),
+    field(
+        "retention",
+        "alerts are removed when they are acknowledged, events and dead letters when they are old",
+    ),
+    field("storage", "a restarted server must find its messages"),
+    field(
+        "discard",
+        "a full queue must refuse new alerts, never drop old ones",
+    ),
+    field(
+        "discard_new_per_subject",
+        "a second alert on a subject must be stored",
+    ),
+    field("max_bytes", "the bound of `streams` in the configuration"),
+    field("max_msgs", "only bytes and age bound a stream"),
+    field(
+        "max_msgs_per_subject",
+        "all of a session's events are kept, one control request a session",
+    ),
+    field(
+        "max_msg_size",
+        "64 KiB under the server's max_payload, so that every dead letter fits",
+    ),
+    field("max_age", "how long messages are kept"),
+    field("max_consumers", "every watcher needs one"),
+    field(
+        "num_replicas",
+        "the copies of `streams.replicas` in the configuration",
+    ),
+    field(
+        "placement",
+        "the servers of `placement` in `streams` in the configuration",
+    ),
+    field("no_ack", "published means acknowledged"),
+    field("sealed", "a sealed stream takes no message"),
+    field("duplicate_window", "a producer may repeat a publish"),
+    field(
+        "allow_direct",
+        "a watcher reads the last event of a session",
+    ),
+    field("allow_rollup_hdrs", "a message must not remove others"),
+    field("allow_msg_ttl", "a message must not remove itself"),
+    field("mirror", "a mirror takes no message"),
+    field("sources", "messages of another stream do not belong here"),
+    field(
+        "subject_transform",
+        "consumers filter by the subject that the producer chose",
+    ),
 ];
 
 /// The expected streams on a server with this `max_payload`.
@@ -186,14 +150,10 @@ pub(super) fn target(found: &Info, expected: Config, settings: &TopologySettings
         Bound::AtLeast(least) => longer(found.config.max_age, least),
         Bound::Exactly(age) => age,
     };
-    let num_replicas = found.config.num_replicas.max(expected.num_replicas);
-    let placement = expected
-        .placement
-        .clone()
-        .or_else(|| found.config.placement.clone());
+    let placement = expected.placement.clone();
     Config {
-        num_replicas,
-        placement,
+        num_replicas: found.config.num_replicas.max(expected.num_replicas),
+        placement: placement.or_else(|| found.config.placement.clone()),
         max_bytes,
         max_age,
         ..expected

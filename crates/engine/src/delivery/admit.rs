@@ -51,7 +51,7 @@ type AlertAttempt<'a, W> = Attempt<'a, <W as World>::Sessions>;
 pub(super) enum Admission {
     /// A session, leased to this worker.
     Leased(Box<Leased>),
-    /// The alert has its disposition, and no session of its own.
+    /// The alert has its disposition, and has opened no session.
     Placed,
     /// Another worker was faster: the alert's disposition has to be looked up again.
     Raced,
@@ -82,7 +82,8 @@ impl<W: World> Dispatcher<W> {
         attempt: AlertAttempt<'_, W>,
     ) -> Result<Admission, StoreError> {
         let received = &job.received;
-        if let Some(refusal) = job.fault.clone().or_else(|| self.poison(&attempt)) {
+        let refusal = job.fault.clone().or_else(|| self.refuse_poison(&attempt));
+        if let Some(refusal) = refusal {
             let given_up = self.give_up(received.alert_id, refusal).await;
             return self.conclude(received.alert_id, attempt, given_up).await;
         }
@@ -146,7 +147,7 @@ impl<W: World> Dispatcher<W> {
         attempt: AlertAttempt<'_, W>,
     ) -> Result<Admission, StoreError> {
         let id = received.alert_id;
-        let prepared = match self.poison(&attempt) {
+        let prepared = match self.refuse_poison(&attempt) {
             Some(refusal) => Err(Failure::Prepare(refusal.into())),
             None => self.prepare_and_open(received).await,
         };
@@ -176,16 +177,8 @@ impl<W: World> Dispatcher<W> {
             // The store will refuse the same write again: the alert is given up after some attempts.
             Err(StoreError::Refused(why)) if attempt.number >= MAX_REFUSALS => {
                 attempt.failed();
-                let detail = format!("the store refused it: {why}");
-                return self
-                    .give_up(
-                        id,
-                        Refusal {
-                            reason: DeadReason::AttemptsExhausted,
-                            detail,
-                        },
-                    )
-                    .await;
+                let refusal = attempts_exhausted(format!("the store refused it: {why}"));
+                return self.give_up(id, refusal).await;
             }
             Ok(Admission::Panicked) | Err(StoreError::Refused(_)) => attempt.failed(),
             Err(StoreError::TimedOut(why)) => {
@@ -206,15 +199,7 @@ impl<W: World> Dispatcher<W> {
             .released(id, &ReleaseReason::StoreTimedOut(why.to_owned()));
         if redelivery.is_some_and(|redelivery| redelivery.counts_as_attempt) {
             let detail = format!("the store takes too long for it, and not for others: {why}");
-            return self
-                .give_up(
-                    id,
-                    Refusal {
-                        reason: DeadReason::AttemptsExhausted,
-                        detail,
-                    },
-                )
-                .await;
+            return self.give_up(id, attempts_exhausted(detail)).await;
         }
         tracing::warn!(session_id = %id, "message returned to the queue: the store takes too long: {why}");
         let delay = redelivery.map_or(CANCELLING_DELAY, |redelivery| redelivery.delay);
@@ -222,15 +207,15 @@ impl<W: World> Dispatcher<W> {
     }
 
     /// An alert that has killed as many workers as it may is not prepared again.
-    fn poison(&self, attempt: &AlertAttempt<'_, W>) -> Option<Refusal> {
-        (attempt.number > self.settings.limits.attempts).then(|| {
-            let deaths = attempt.number.saturating_sub(1);
-            let detail = format!("{deaths} workers died while they read it");
-            Refusal {
-                reason: DeadReason::AttemptsExhausted,
-                detail,
-            }
-        })
+    fn refuse_poison(&self, attempt: &AlertAttempt<'_, W>) -> Option<Refusal> {
+        if attempt.number <= self.settings.limits.attempts {
+            return None;
+        }
+        // This delivery is counted, too, and has killed no worker yet.
+        let deaths = attempt.number.saturating_sub(1);
+        Some(attempts_exhausted(format!(
+            "{deaths} workers died while they read it"
+        )))
     }
 
     async fn give_up(&self, id: SessionId, refusal: Refusal) -> Result<Admission, StoreError> {
@@ -244,12 +229,15 @@ impl<W: World> Dispatcher<W> {
     /// Asks the store first: an alert that joins an open session, or that a session which has just completed covers,
     /// needs no plan and no tools.
     async fn prepare_and_open(&self, received: &Received) -> Result<Admission, Failure> {
-        let (id, received) = (received.alert_id, Arc::new(received.clone()));
-        let (intake, body) = (Arc::clone(&self.ports.intake), Arc::clone(&received));
+        let id = received.alert_id;
+        let received = Arc::new(received.clone());
+        let intake = Arc::clone(&self.ports.intake);
+        let body = Arc::clone(&received);
         let prepared = Arc::new(
             self.isolate_panics(id, async move { intake.prepare(&body).await })
                 .await?,
         );
+        // The other alerts of the body first: once this one has its disposition, a redelivery would not publish them.
         self.publish_parts(&received, &prepared.other_parts).await?;
         let admission = self.join_or_open(received, &prepared).await?;
         if matches!(admission, Admission::Leased(_) | Admission::Placed)
@@ -293,7 +281,8 @@ impl<W: World> Dispatcher<W> {
                 return Ok(self.opened(id, opened, Instant::now(), None));
             }
         }
-        let (intake, alert) = (Arc::clone(&self.ports.intake), Arc::clone(prepared));
+        let intake = Arc::clone(&self.ports.intake);
+        let alert = Arc::clone(prepared);
         let planned = self
             .isolate_panics(id, async move { intake.plan(&received, &alert).await })
             .await?;
@@ -338,7 +327,7 @@ impl<W: World> Dispatcher<W> {
         Ok(false)
     }
 
-    /// Runs a step of the preparation in a separate task, so that a panic does not end the sessions beside it.
+    /// Runs a step of the preparation in a separate task, so that a panic does not end the worker's other sessions.
     async fn isolate_panics<T: Send + 'static>(
         &self,
         id: SessionId,
@@ -369,44 +358,29 @@ impl<W: World> Dispatcher<W> {
         prepared: PreparedAlert,
         planned: Planned,
     ) -> Result<Admission, StoreError> {
-        let cooldown = self.cooldown(&prepared);
-        let PreparedAlert {
-            alert,
-            other_parts: _,
-            route: _,
-            force,
-            limit,
-            retry_of,
-            thread,
-        } = prepared;
-        let Planned {
-            plan,
-            started,
-            awaited_servers: _,
-        } = planned;
         let span = trace::claim();
-        let (record, first_stage) = session::opened(id, plan.clone());
+        let (record, first_stage) = session::opened(id, planned.plan.clone());
         let request = OpenRequest {
             alert_id: id,
             trace: trace::linkable(&span),
-            alert,
-            plan,
+            cooldown: self.cooldown(&prepared),
+            alert: prepared.alert,
+            plan: planned.plan,
             worker: self.settings.worker,
             worker_name: self.settings.worker_name.clone(),
             token: Uuid::new_v4(),
             lease: self.lease(),
             session_timeout: self.settings.limits.session_timeout,
-            started,
+            started: planned.started,
             first_stage,
-            cooldown,
-            force,
-            limit,
+            force: prepared.force,
+            limit: prepared.limit,
             on_acknowledged: self.settings.on_acknowledged,
-            retry_of,
-            parent: thread.map(|thread| thread.root),
+            retry_of: prepared.retry_of,
+            parent: prepared.thread.map(|thread| thread.root),
         };
         let asked_at = Instant::now();
-        // The stream is read beside the statement. A slow broker delays nothing: no lease is renewed before the run.
+        // The stream is read while the statement runs, and not waited for: no lease is renewed before the run begins.
         let opening = pin!(self.ports.sessions.open(request).instrument(span.clone()));
         let (opened, is_new) = match future::select(opening, pin!(self.ports.feed.is_new(id))).await
         {
@@ -419,7 +393,7 @@ impl<W: World> Dispatcher<W> {
         Ok(self.opened(id, opened, asked_at, Some(Begun { record, is_new })))
     }
 
-    /// `begun` is the session, if the request could open one.
+    /// Logs and counts the disposition that the store has chosen. `begun` is the session that the request could open.
     fn opened(
         &self,
         id: SessionId,
@@ -477,5 +451,12 @@ impl<W: World> Dispatcher<W> {
             Opened::NotInvestigated => Admission::Placed,
             Opened::Raced => Admission::Raced,
         }
+    }
+}
+
+fn attempts_exhausted(detail: String) -> Refusal {
+    Refusal {
+        reason: DeadReason::AttemptsExhausted,
+        detail,
     }
 }

@@ -15,7 +15,7 @@ const REFUND_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) struct Attempt<'a, S> {
     pub(super) sessions: &'a S,
     pub(super) alert: SessionId,
-    /// From 1, as the store has just counted it.
+    /// The number that the store has just counted, from 1.
     pub(super) number: u32,
 }
 

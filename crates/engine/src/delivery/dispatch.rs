@@ -24,10 +24,10 @@ use crate::trace::{self, messaging};
 use crate::world::World;
 use tarsy_core::ids::SessionId;
 
-/// Tries to find the disposition of an alert that several workers hold at once. The store retries its own races;
-/// another try follows a race that another worker has won.
+/// Limit of the tries to find the disposition of an alert that several workers hold at once. The store retries its own
+/// races; another try follows a race that another worker has won.
 const MAX_RACES: u32 = 3;
-/// The delay before a retry after the last of these tries.
+/// The delay of the redelivery after [`MAX_RACES`] lost races.
 const RACE_DELAY: Duration = Duration::from_secs(1);
 /// The delay after an error of the store or the broker.
 const ERROR_DELAY: Duration = Duration::from_secs(2);
@@ -43,7 +43,8 @@ impl<W: World> Dispatcher<W> {
     }
 
     async fn acknowledge(&self, job: Job<W::Delivery>) {
-        let (id, delivery) = (job.received.alert_id, Arc::clone(&job.delivery));
+        let id = job.received.alert_id;
+        let delivery = Arc::clone(&job.delivery);
         let acknowledgement = self.place(job).await.unwrap_or_else(|error| {
             tracing::warn!(session_id = %id, "message returned to the queue: {error}");
             Acknowledgement::Nak(jittered(ERROR_DELAY))
@@ -66,7 +67,7 @@ impl<W: World> Dispatcher<W> {
         &self,
         job: &mut Job<W::Delivery>,
     ) -> Result<Option<Acknowledgement>, SettleError> {
-        let (id, sessions) = (job.received.alert_id, &*self.ports.sessions);
+        let id = job.received.alert_id;
         let Some(disposition) = self.receive(job).await? else {
             return Ok(Some(Acknowledgement::Nak(Duration::ZERO)));
         };
@@ -85,28 +86,23 @@ impl<W: World> Dispatcher<W> {
             }
             Disposition::Undecided { attempts } => attempts,
         };
+        let attempt = Attempt {
+            sessions: &*self.ports.sessions,
+            alert: id,
+            number,
+        };
         // Boxed, as every long future of a session: the ones around it would contain it several times.
-        Ok(
-            match Box::pin(self.admit(
-                job,
-                Attempt {
-                    sessions,
-                    alert: id,
-                    number,
-                },
-            ))
-            .await?
-            {
-                Admission::Leased(leased) => {
-                    instruments::opened(job.derived_id);
-                    Some(Box::pin(self.run(*leased, Some(&job.delivery))).await)
-                }
-                Admission::Placed => Some(self.settler.take(id, Some(&job.delivery))),
-                Admission::Panicked => Some(Acknowledgement::Nak(jittered(self.lease()))),
-                Admission::Retry(delay) => Some(Acknowledgement::Nak(delay)),
-                Admission::Raced => None,
-            },
-        )
+        Ok(match Box::pin(self.admit(job, attempt)).await? {
+            Admission::Leased(leased) => {
+                instruments::opened(job.derived_id);
+                Some(Box::pin(self.run(*leased, Some(&job.delivery))).await)
+            }
+            Admission::Placed => Some(self.settler.take(id, Some(&job.delivery))),
+            // After one lease, as if the worker had died.
+            Admission::Panicked => Some(Acknowledgement::Nak(jittered(self.lease()))),
+            Admission::Retry(delay) => Some(Acknowledgement::Nak(delay)),
+            Admission::Raced => None,
+        })
     }
 
     /// Records the delivery when it is its turn. `None`: the worker drains.
@@ -130,7 +126,9 @@ impl<W: World> Dispatcher<W> {
 
     /// Claims a session that is open already.
     async fn take_over(&self, job: &Job<W::Delivery>) -> Result<Acknowledgement, SettleError> {
-        let (id, delivery) = (job.received.alert_id, &job.delivery);
+        let id = job.received.alert_id;
+        let delivery = &job.delivery;
+        // The session runs here, so the run acknowledges this delivery when it ends.
         if self.runs.adopt(id, delivery) {
             return Ok(Acknowledgement::Skip);
         }
@@ -143,22 +141,15 @@ impl<W: World> Dispatcher<W> {
             ..self.claim_request()
         };
         let (claim, asked_at) = self.claim(id, request).await?;
-        match claim {
-            Claim::Taken(claimed) => Ok(Box::pin(self.run(
-                Leased {
-                    claimed,
-                    asked_at,
-                    begun: None,
-                },
-                Some(delivery),
-            ))
-            .await),
-            Claim::Busy(remaining) => Ok(Acknowledgement::Nak(jittered(remaining))),
-            Claim::Ended { .. } => Ok(self.settler.take(id, Some(delivery))),
-            Claim::Incompatible | Claim::Unknown => {
-                Ok(Acknowledgement::Nak(jittered(UNKNOWN_DELAY)))
+        Ok(match claim {
+            Claim::Taken(claimed) => {
+                let leased = Leased::resumed(claimed, asked_at);
+                Box::pin(self.run(leased, Some(delivery))).await
             }
-        }
+            Claim::Busy(remaining) => Acknowledgement::Nak(jittered(remaining)),
+            Claim::Ended { .. } => self.settler.take(id, Some(delivery)),
+            Claim::Incompatible | Claim::Unknown => Acknowledgement::Nak(jittered(UNKNOWN_DELAY)),
+        })
     }
 
     /// Claims a session while no alert is prepared in isolation. Returns when the lease was requested, too.
@@ -173,6 +164,7 @@ impl<W: World> Dispatcher<W> {
             ..request
         };
         let _shared = self.runs.shared().await;
+        // Before the statement: the lease may begin any time after it is sent.
         let asked_at = Instant::now();
         let claim = self
             .ports

@@ -1,6 +1,6 @@
 //! `Dispatcher`, which brings each message of the queue to its acknowledgement.
 //!
-//! One worker has one. Its methods stand in the files of this folder, a file for each step of a delivery. The
+//! Each worker has one. Its methods are in the files of this folder, a file for each step of a delivery. The
 //! background tasks of the worker hold the same dispatcher: they renew, stop and settle what it runs.
 
 use std::sync::Arc;

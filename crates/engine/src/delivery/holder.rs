@@ -36,8 +36,19 @@ pub(crate) struct Leased {
     pub claimed: Claimed,
     /// The time when the lease was requested.
     pub asked_at: Instant,
-    /// A session that was opened; of a claimed one, the store says how far it has come.
+    /// The record of a session that was opened; that of a claimed one is in the store.
     pub begun: Option<Begun>,
+}
+
+impl Leased {
+    /// A session that another run has begun.
+    pub(super) fn resumed(claimed: Claimed, asked_at: Instant) -> Self {
+        Self {
+            claimed,
+            asked_at,
+            begun: None,
+        }
+    }
 }
 
 /// A session that was opened.
@@ -61,8 +72,9 @@ impl<W: World> Dispatcher<W> {
             asked_at,
             begun,
         } = leased;
-        let (lease, session) = (claimed.lease, claimed.lease.session_id);
-        // The store's answer may have taken longer to arrive than the lease lasts.
+        let lease = claimed.lease;
+        let session = lease.session_id;
+        // Counted from the request: the store's answer may have taken longer to arrive than the lease lasts.
         let control = Control::new(
             asked_at,
             self.lease().mul_f64(2.0 / 3.0),
@@ -84,6 +96,7 @@ impl<W: World> Dispatcher<W> {
         instruments::run_ended(&span, &ended);
         drop(span);
         self.ports.tools.run_ended(lease);
+        // Taken out before the answer: a delivery that comes later finds no run, and looks up the session itself.
         let latest = registered
             .remove()
             .map_or_else(|| delivery.cloned(), |run| run.delivery);
@@ -127,8 +140,9 @@ impl<W: World> Dispatcher<W> {
         begun: Option<Begun>,
         control: &Control,
     ) -> Result<Option<SessionEnded>, Interrupted> {
-        let (lease, remaining) = (claimed.lease, claimed.remaining);
+        let lease = claimed.lease;
         let recovered = match &begun {
+            // The stream has no event of the session, so the store cannot have lost one.
             Some(Begun { is_new: true, .. }) => None,
             Some(_) | None => {
                 let compared = reconcile(
@@ -149,16 +163,17 @@ impl<W: World> Dispatcher<W> {
         self.ports.feed.notify(lease.session_id);
         let end = if claimed.cancel_requested {
             Some(EarlyEnd::Cancelled)
-        } else if remaining.is_zero() {
+        } else if claimed.remaining.is_zero() {
             Some(EarlyEnd::Deadline)
+        } else if claimed.attempts >= self.settings.limits.attempts {
+            Some(EarlyEnd::AttemptsExhausted)
         } else {
-            (claimed.attempts >= self.settings.limits.attempts)
-                .then_some(EarlyEnd::AttemptsExhausted)
+            None
         };
         if let Some(end) = end {
             return end_early(&self.ports, lease, end).await.map(Some);
         }
-        let _timer = control.stop_after(remaining);
+        let _timer = control.stop_after(claimed.remaining);
         let drained = async {
             self.shutdown.drain.cancelled().await;
             tokio::select! {
@@ -208,19 +223,13 @@ impl<W: World> Dispatcher<W> {
                 return self.settler.take(session_id, delivery);
             }
         }
-        let released = match counts {
-            true => {
-                self.ports
-                    .sessions
-                    .release_counted(claimed.lease, reason.as_str())
-                    .await
-            }
-            false => {
-                self.ports
-                    .sessions
-                    .release(claimed.lease, reason.as_str())
-                    .await
-            }
+        let sessions = &self.ports.sessions;
+        let released = if counts {
+            sessions
+                .release_counted(claimed.lease, reason.as_str())
+                .await
+        } else {
+            sessions.release(claimed.lease, reason.as_str()).await
         };
         match released {
             Ok(()) => {

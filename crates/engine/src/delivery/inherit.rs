@@ -62,8 +62,7 @@ impl<W: World> Dispatcher<W> {
             .unwrap_or(false)
     }
 
-    /// Goes on with a session of one of these dead workers until it ends or is released. The caller holds a slot for
-    /// it.
+    /// Continues a session of one of these dead workers until it ends or is released. The caller holds a slot for it.
     pub async fn inherit(&self, inherited: Inherited, predecessors: Vec<WorkerId>) {
         let span = messaging::inherit(&inherited);
         self.claim_inherited(inherited.session_id, predecessors)
@@ -81,15 +80,9 @@ impl<W: World> Dispatcher<W> {
         };
         let why = match self.claim(session, request).await {
             Ok((Claim::Taken(claimed), asked_at)) => {
-                Box::pin(self.run(
-                    Leased {
-                        claimed,
-                        asked_at,
-                        begun: None,
-                    },
-                    None,
-                ))
-                .await;
+                let leased = Leased::resumed(claimed, asked_at);
+                // The run has no message yet: it acknowledges the one that is redelivered to it, if any.
+                Box::pin(self.run(leased, None)).await;
                 return;
             }
             Ok((Claim::Busy(_), _)) => "another worker has claimed it".to_owned(),

@@ -75,6 +75,7 @@ impl History {
             return Duration::ZERO;
         };
         let over_for = outage.until.map_or(Duration::ZERO, |until| until.elapsed());
+        // Two leases: an owner that survived the outage has renewed by then, and one that has not is dead.
         if over_for < lease.saturating_mul(2) {
             outage.after.elapsed()
         } else {

@@ -68,7 +68,8 @@ impl RedeliveryBackoff {
         let mut history = self.history.lock();
         history.progressed.insert(session, Instant::now());
         if let Some(releases) = history.releases.get_mut(&session) {
-            (releases.count, releases.to_blame) = (0, 0);
+            releases.count = 0;
+            releases.to_blame = 0;
         }
     }
 
@@ -79,8 +80,8 @@ impl RedeliveryBackoff {
         history.admitted.insert(alert, Instant::now());
     }
 
-    /// A session, or an alert without one, is released. `None`: the reason is no fault of a call or a write, so the
-    /// row of releases ends.
+    /// A session, or an alert without one, is released. `None`: no call and no write has failed, so the next failure
+    /// counts as the first one.
     pub(crate) fn released(
         &self,
         session: SessionId,
@@ -88,15 +89,12 @@ impl RedeliveryBackoff {
     ) -> Option<Redelivery> {
         let now = Instant::now();
         let mut history = self.history.lock();
+        let is_recent = |at: Instant| now.duration_since(at) < MAX_AGE;
         history
             .releases
-            .retain(|_, releases| now.duration_since(releases.last_at) < MAX_AGE);
-        history
-            .progressed
-            .retain(|_, at| now.duration_since(*at) < MAX_AGE);
-        history
-            .admitted
-            .retain(|_, at| now.duration_since(*at) < MAX_AGE);
+            .retain(|_, releases| is_recent(releases.last_at));
+        history.progressed.retain(|_, at| is_recent(*at));
+        history.admitted.retain(|_, at| is_recent(*at));
         let since = history
             .releases
             .get(&session)
@@ -124,12 +122,11 @@ impl RedeliveryBackoff {
         let delay = BACKOFF.ceiling(releases.count);
         releases.count = releases.count.saturating_add(1);
         releases.to_blame = releases.to_blame.saturating_add(u32::from(is_to_blame));
-        (releases.last_at, releases.model_broke) =
-            (now, matches!(reason, ReleaseReason::ModelBroke(_)));
-        let counts_as_attempt = is_to_blame && releases.to_blame > MAX_FREE_RELEASES;
+        releases.last_at = now;
+        releases.model_broke = matches!(reason, ReleaseReason::ModelBroke(_));
         Some(Redelivery {
             delay,
-            counts_as_attempt,
+            counts_as_attempt: is_to_blame && releases.to_blame > MAX_FREE_RELEASES,
         })
     }
 
@@ -141,7 +138,7 @@ impl RedeliveryBackoff {
 
 impl History {
     /// Whether the store has worked for another session since the last release of this one, or in the last minute
-    /// before its first one. A store that is slow for all is the fault of none.
+    /// before its first one. When the store is slow for all sessions, none of them is to blame.
     fn store_worked_for_another(&self, session: SessionId, now: Instant) -> bool {
         let last = self.releases.get(&session).map(|releases| releases.last_at);
         let since = last.or_else(|| now.checked_sub(BACKOFF.max)).unwrap_or(now);
@@ -158,10 +155,10 @@ impl History {
             .progressed
             .iter()
             .any(|(other, at)| *other != session && *at >= since);
-        let broke_for = |(other, releases): (&SessionId, &Releases)| {
+        let broke_for_another = self.releases.iter().any(|(other, releases)| {
             *other != session && releases.model_broke && releases.last_at >= since
-        };
-        worked || !self.releases.iter().any(broke_for)
+        });
+        worked || !broke_for_another
     }
 }
 

@@ -30,30 +30,32 @@ pub(crate) async fn settle<W: World>(
     ports: &Ports<W>,
     id: SessionId,
 ) -> Result<Settled, SettleError> {
-    let (sessions, feed) = (&*ports.sessions, &*ports.feed);
-    let standing = sessions.standing(id).await?;
-    if !standing.over {
+    let sessions = &*ports.sessions;
+    let feed = &*ports.feed;
+    let status = sessions.standing(id).await?;
+    if !status.over {
         return Ok(Settled::NotOver);
     }
-    let dead = standing.owes.as_ref().map(|letter| letter.reason);
-    if !standing.settled {
-        if let Some(letter) = standing.owes {
+    let dead = status.owes.as_ref().map(|letter| letter.reason);
+    if !status.settled {
+        // The store deletes the body when the session is settled, so the letter has to be stored before.
+        if let Some(letter) = status.owes {
             feed.publish_dead_letter(letter).await?;
         }
         // The last event of the session is in the store. If it is the last one that this process has published, both
         // have the same events: a database that loses commits loses the last ones.
-        let is_published = match &standing.last_event {
+        let is_published = match &status.last_event {
             Some(last) => feed.has_published(id, last).await,
             None => false,
         };
         if !is_published {
             let last_seq = match reconcile(sessions, feed, id, None).await? {
                 Some(_) => sessions.standing(id).await?.last_seq,
-                None => standing.last_seq,
+                None => status.last_seq,
             };
             feed.drain(id, last_seq).await?;
         }
-        sessions.settled(id, standing.message).await?;
+        sessions.settled(id, status.message).await?;
     }
     Ok(Settled::Done(dead))
 }

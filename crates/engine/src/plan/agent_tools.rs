@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::stage_agents::{settings, strategy};
+use super::stage_agents::{agents_with_settings, strategy};
 use tarsy_config::{Config, Settings};
 use tarsy_core::plan::ToolSpec;
 
@@ -33,16 +33,15 @@ pub fn agent_tools(config: &Config, settings: &Settings, offered: &[ToolSpec]) -
         return AgentTools::default();
     }
     let servers = servers_for(config, settings);
-    let is_chosen = |tool: &&ToolSpec| {
-        let named = settings.tools.as_ref();
-        servers.iter().any(|server| server == tool.server())
-            && named.is_none_or(|named| {
-                named
-                    .iter()
-                    .any(|pattern| pattern.names(tool.server(), tool.tool()))
-            })
-    };
-    let mut tools: Vec<ToolSpec> = offered.iter().filter(is_chosen).cloned().collect();
+    let mut tools = offered.to_vec();
+    tools.retain(|tool| servers.iter().any(|server| server == tool.server()));
+    if let Some(patterns) = &settings.tools {
+        tools.retain(|tool| {
+            patterns
+                .iter()
+                .any(|pattern| pattern.names(tool.server(), tool.tool()))
+        });
+    }
     let left_out = leave_out(&mut tools);
     AgentTools { tools, left_out }
 }
@@ -69,26 +68,25 @@ impl AgentShare {
 pub fn agents_with_tools(config: &Config, offered: &[ToolSpec]) -> Vec<AgentShare> {
     let mut shares = Vec::new();
     for (name, chain) in &config.agent_chains {
-        for stage in &chain.stages {
-            for agent in &stage.agents {
-                let settings = settings(config, chain, stage, agent);
-                let all = agent_tools(
-                    config,
-                    &Settings {
-                        tools: None,
-                        ..settings.clone()
-                    },
-                    offered,
-                );
-                let share = AgentShare {
-                    chain: name.clone(),
-                    agent: agent.name.clone(),
-                    of_servers: all.tools.len() + all.left_out.len(),
-                    tools: agent_tools(config, &settings, offered),
-                };
-                if strategy(&settings).uses_tools() && !shares.contains(&share) {
-                    shares.push(share);
-                }
+        for (agent, settings) in agents_with_settings(config, chain) {
+            if !strategy(&settings).uses_tools() {
+                continue;
+            }
+            let tools = agent_tools(config, &settings, offered);
+            let unfiltered = Settings {
+                tools: None,
+                ..settings
+            };
+            let all = agent_tools(config, &unfiltered, offered);
+            let share = AgentShare {
+                chain: name.clone(),
+                agent: agent.name.clone(),
+                of_servers: all.tools.len() + all.left_out.len(),
+                tools,
+            };
+            // Two stages may have the same agent with the same tools.
+            if !shares.contains(&share) {
+                shares.push(share);
             }
         }
     }
@@ -109,7 +107,7 @@ fn leave_out(tools: &mut Vec<ToolSpec>) -> Vec<String> {
     left_out
 }
 
-/// The server that takes most of what there is too much of; `None` when everything fits.
+/// The server with the most tools if there are too many, or with the most bytes; `None` when everything fits.
 fn crowding_server(tools: &[ToolSpec]) -> Option<String> {
     let mut taken: BTreeMap<&str, Taken> = BTreeMap::new();
     for tool in tools {
@@ -213,16 +211,11 @@ agent_chains: {x: {stages: [{agents: [{name: all}]}]}}
 
     #[test]
     fn large_schemas_are_left_out_when_all_together_are_too_large() {
-        let large = |server: &str| {
-            let tools = many(server, 20).into_iter();
-            tools
-                .map(|tool| ToolSpec {
-                    parameters_schema: "x".repeat(60_000),
-                    ..tool
-                })
-                .collect::<Vec<_>>()
-        };
-        let AgentTools { tools, left_out } = chosen("all", &[large("a"), many("b", 90)].concat());
+        let mut large = many("a", 20);
+        for tool in &mut large {
+            tool.parameters_schema = "x".repeat(60_000);
+        }
+        let AgentTools { tools, left_out } = chosen("all", &[large, many("b", 90)].concat());
         assert_eq!((tools.len(), left_out.len()), (98, 12));
         assert!(
             left_out.iter().all(|name| name.starts_with("a.")),

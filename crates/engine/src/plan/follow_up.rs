@@ -5,7 +5,7 @@ use super::agent_tools::servers_for;
 use super::error::{PlanError, undefined};
 use super::planner::{AgentRequest, agent_plan, callable, names_of};
 use super::route::{Route, choose};
-use super::stage_agents::{settings, strategy};
+use super::stage_agents::{agents_with_settings, strategy};
 use crate::ports::Listing;
 use tarsy_config::{Config, Settings};
 use tarsy_core::alert::policy::OnResolved;
@@ -69,14 +69,12 @@ pub fn plan(
     listing
         .tools
         .retain(|tool| tool.read_only || route.chain.questions.changes);
-    let instructions = &defined.instructions;
-    let reader = read_result::thread_spec();
     let request = AgentRequest {
         name,
-        instructions,
+        instructions: &defined.instructions,
         settings: &settings,
         runbook: None,
-        reader,
+        reader: read_result::thread_spec(),
     };
     let agent = agent_plan(
         config,
@@ -89,7 +87,6 @@ pub fn plan(
         answer_check: AnswerCheck::Once,
         ..agent
     };
-    let unavailable_servers = names_of(&listing.unavailable);
     let stage = StagePlan {
         name: STAGE.to_owned(),
         success_policy: SuccessPolicy::Any,
@@ -100,20 +97,16 @@ pub fn plan(
         chain: route.name.to_owned(),
         route: None,
         stages: vec![stage],
-        unavailable_servers,
+        unavailable_servers: names_of(&listing.unavailable),
         on_resolved: OnResolved::default(),
     })
 }
 
 fn answerer<'a>(config: &Config, route: &Route<'a>) -> Option<Answerer<'a>> {
-    let chain = route.chain;
-    let agents = chain
-        .stages
-        .iter()
-        .flat_map(|stage| stage.agents.iter().map(move |agent| (stage, agent)));
-    let mut agents = agents.map(|(stage, agent)| Answerer {
+    let agents = agents_with_settings(config, route.chain);
+    let mut agents = agents.map(|(agent, settings)| Answerer {
         name: &agent.name,
-        settings: settings(config, chain, stage, agent),
+        settings,
     });
     let first = agents.next()?;
     if strategy(&first.settings).uses_tools() {

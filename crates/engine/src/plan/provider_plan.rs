@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::stage_agents;
-use tarsy_config::{Backend, Connection, Generation, LlmProvider, Settings, VertexAi};
+use tarsy_config::{Backend, Connection, LlmProvider, Settings};
 use tarsy_core::plan::option;
 use tarsy_core::plan::{NativeTool, NativeToolsMode, ProviderPlan, Strategy, ToolSpec};
 use tarsy_core::vocabulary::provider::GOOGLE;
@@ -43,15 +43,14 @@ pub fn backend(llm: &LlmProvider, strategy: Strategy) -> Backend {
 
 /// The native tools of an agent that may call `tools`.
 fn native_tools(llm: &LlmProvider, settings: &Settings, tools: &[ToolSpec]) -> Vec<NativeTool> {
-    let Generation {
-        native_tools,
-        native_tools_mode,
-        ..
-    } = llm.generation;
-    if native_tools_mode == NativeToolsMode::Exclusive && !tools.is_empty() {
+    let generation = &llm.generation;
+    if generation.native_tools_mode == NativeToolsMode::Exclusive && !tools.is_empty() {
         return Vec::new();
     }
-    settings.native_tools.over(native_tools).enabled()
+    settings
+        .native_tools
+        .over(generation.native_tools)
+        .enabled()
 }
 
 /// A provider with this backend and these native tools.
@@ -61,19 +60,8 @@ pub fn provider_plan(
     backend: Backend,
     native_tools: Vec<NativeTool>,
 ) -> ProviderPlan {
-    let Generation {
-        native_tools_mode,
-        thinking,
-        max_output_tokens,
-        max_output_tokens_after_cut,
-        temperature,
-        ..
-    } = llm.generation;
-    let VertexAi {
-        project,
-        location,
-        credentials_env,
-    } = llm.vertex_ai.clone();
+    let generation = &llm.generation;
+    let vertex_ai = llm.vertex_ai.clone();
     ProviderPlan {
         name: name.to_owned(),
         provider: llm.provider.clone(),
@@ -85,37 +73,35 @@ pub fn provider_plan(
         context_window: llm.context_window,
         keep_search_widget: llm.keep_search_widget,
         native_tools,
-        native_tools_mode,
-        thinking,
-        max_output_tokens,
-        max_output_tokens_after_cut,
-        temperature,
-        project,
-        location,
-        credentials_env,
+        native_tools_mode: generation.native_tools_mode,
+        thinking: generation.thinking,
+        max_output_tokens: generation.max_output_tokens,
+        max_output_tokens_after_cut: generation.max_output_tokens_after_cut,
+        temperature: generation.temperature,
+        project: vertex_ai.project,
+        location: vertex_ai.location,
+        credentials_env: vertex_ai.credentials_env,
         options: options(&llm.connection),
     }
 }
 
 /// The keys of a connection that are set, as options of a request.
 fn options(connection: &Connection) -> BTreeMap<String, String> {
-    let Connection {
-        api,
-        output_limit_field,
-        first_chunk_timeout,
-        stall_timeout,
-        answer_timeout,
-    } = connection;
-    let millis = |time: &Option<Duration>| time.map(|time| time.as_millis().to_string());
+    let api = connection.api.map(|api| api.as_str().to_owned());
+    let field = connection.output_limit_field;
+    let millis = |time: Option<Duration>| time.map(|time| time.as_millis().to_string());
     [
-        (option::API, api.map(|api| api.as_str().to_owned())),
+        (option::API, api),
         (
             option::OUTPUT_LIMIT_FIELD,
-            output_limit_field.map(|field| field.as_str().to_owned()),
+            field.map(|field| field.as_str().to_owned()),
         ),
-        (option::FIRST_CHUNK_TIMEOUT, millis(first_chunk_timeout)),
-        (option::STALL_TIMEOUT, millis(stall_timeout)),
-        (option::ANSWER_TIMEOUT, millis(answer_timeout)),
+        (
+            option::FIRST_CHUNK_TIMEOUT,
+            millis(connection.first_chunk_timeout),
+        ),
+        (option::STALL_TIMEOUT, millis(connection.stall_timeout)),
+        (option::ANSWER_TIMEOUT, millis(connection.answer_timeout)),
     ]
     .into_iter()
     .filter_map(|(name, value)| Some((name.to_owned(), value?)))
@@ -214,7 +200,8 @@ mod tests {
 
     #[test]
     fn an_agent_with_tools_has_native_tools_only_where_they_are_combined() {
-        let (search, code) = (NativeTool::GoogleSearch, NativeTool::CodeExecution);
+        let search = NativeTool::GoogleSearch;
+        let code = NativeTool::CodeExecution;
         let google = "provider: google, native_tools: {google_search: true}";
         let combined =
             "provider: google, native_tools: {google_search: true}, native_tools_mode: combine";

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::agent_tools::servers_for;
 use super::error::{PlanError, undefined};
-use super::stage_agents::{settings, strategy};
+use super::stage_agents::{agents_with_settings, strategy};
 use tarsy_config::{AgentChain, Config};
 
 /// The chain that will investigate an alert.
@@ -25,33 +25,30 @@ pub fn choose<'a>(
     header: Option<&str>,
 ) -> Result<Route<'a>, PlanError> {
     let chains = &config.agent_chains;
-    if let Some(named) = header.map(str::trim).filter(|named| !named.is_empty()) {
-        let found = chains
+    let named = header.map(str::trim).filter(|named| !named.is_empty());
+    let (name, chain) = if let Some(named) = named {
+        chains
             .get_key_value(named)
-            .map(|(name, chain)| Route { name, chain });
-        return found.ok_or_else(|| PlanError::UnknownChain {
-            named: named.to_owned(),
-            defined: chains.keys().cloned().collect(),
-        });
-    }
-    let of_type = chains
-        .iter()
-        .find(|(_, chain)| chain.alert_types.iter().any(|known| known == alert_type));
-    let found = of_type.or_else(|| chains.get_key_value(&config.defaults.chain));
-    found
-        .map(|(name, chain)| Route { name, chain })
-        .ok_or_else(|| undefined("chain", &config.defaults.chain))
+            .ok_or_else(|| PlanError::UnknownChain {
+                named: named.to_owned(),
+                defined: chains.keys().cloned().collect(),
+            })?
+    } else {
+        chains
+            .iter()
+            .find(|(_, chain)| chain.alert_types.iter().any(|known| known == alert_type))
+            .or_else(|| chains.get_key_value(&config.defaults.chain))
+            .ok_or_else(|| undefined("chain", &config.defaults.chain))?
+    };
+    Ok(Route { name, chain })
 }
 
 /// The MCP servers whose tools any agent of the chain may call, sorted.
 pub fn servers_of(config: &Config, route: &Route<'_>) -> Vec<String> {
     let mut servers = BTreeSet::new();
-    for stage in &route.chain.stages {
-        for agent in &stage.agents {
-            let settings = settings(config, route.chain, stage, agent);
-            if strategy(&settings).uses_tools() {
-                servers.extend(servers_for(config, &settings));
-            }
+    for (_agent, settings) in agents_with_settings(config, route.chain) {
+        if strategy(&settings).uses_tools() {
+            servers.extend(servers_for(config, &settings));
         }
     }
     servers.into_iter().collect()

@@ -1,7 +1,6 @@
 //! The agents of a stage with their settings: replicas, and the synthesis after several agents. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use tarsy_config::{AgentChain, Config, Settings, Stage, StageAgent, Synthesis, builtin};
 use tarsy_core::plan::{Limits, Strategy};
@@ -60,6 +59,17 @@ pub(super) fn settings(
     upper.over(&config.defaults.settings)
 }
 
+/// The agents of all stages of a chain, without replicas, each with its settings.
+pub(super) fn agents_with_settings<'a>(
+    config: &Config,
+    chain: &'a AgentChain,
+) -> impl Iterator<Item = (&'a StageAgent, Settings)> {
+    chain.stages.iter().flat_map(move |stage| {
+        let agents = stage.agents.iter();
+        agents.map(move |agent| (agent, settings(config, chain, stage, agent)))
+    })
+}
+
 pub(super) fn strategy(settings: &Settings) -> Strategy {
     settings
         .iteration_strategy
@@ -69,12 +79,13 @@ pub(super) fn strategy(settings: &Settings) -> Strategy {
 /// The limits of an agent with these settings.
 pub(super) fn limits(settings: &Settings) -> Limits {
     let built_in = Limits::default();
-    let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     Limits {
         max_iterations: settings.max_iterations.unwrap_or(built_in.max_iterations),
         iteration_timeout_ms: settings
             .iteration_timeout
-            .map_or(built_in.iteration_timeout_ms, millis),
+            .map_or(built_in.iteration_timeout_ms, |timeout| {
+                u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)
+            }),
         max_timeouts: settings.max_timeouts.unwrap_or(built_in.max_timeouts),
         max_tool_result_tokens: settings
             .max_tool_result_tokens
@@ -84,21 +95,22 @@ pub(super) fn limits(settings: &Settings) -> Limits {
     }
 }
 
-/// Whether a synthesis is added after the stage at `index`: it has several agents, and the chain has no synthesis of
-/// its own there.
+/// Whether a synthesis is added after the stage at `index`: the stage has several agents, and the next stage of the
+/// chain is not a synthesis already.
 pub(super) fn needs_synthesis(config: &Config, chain: &AgentChain, index: usize) -> bool {
-    let several = chain
+    let has_several_agents = chain
         .stages
         .get(index)
         .is_some_and(|stage| agents_of(stage).len() > 1);
-    let own = chain
-        .stages
-        .get(index + 1)
-        .is_some_and(|next| match agents_of(next).as_slice() {
-            [(_, agent)] => strategy(&settings(config, chain, next, agent)).synthesises(),
-            _ => false,
-        });
-    several && !own
+    let synthesis_follows =
+        chain
+            .stages
+            .get(index + 1)
+            .is_some_and(|next| match agents_of(next).as_slice() {
+                [(_, agent)] => strategy(&settings(config, chain, next, agent)).synthesises(),
+                _ => false,
+            });
+    has_several_agents && !synthesis_follows
 }
 
 /// The agent that combines the findings of a stage, with its settings: the levels are those of every agent; at each of
@@ -125,27 +137,21 @@ pub(super) fn synthesis(config: &Config, chain: &AgentChain, stage: &Stage) -> (
         settings_of(&config.defaults.synthesis),
         without_iteration(&config.defaults.settings),
     ];
-    let settings = settings
+    let mut settings = settings
         .iter()
         .fold(Settings::default(), |upper, layer| upper.over(layer));
-    let thinks = settings
+    let llm = settings
         .llm_provider
         .as_ref()
         .and_then(|name| config.llm_providers.get(name));
-    let thinks = thinks.is_some_and(|llm| llm.provider == GOOGLE.name);
-    let fitting = if thinks {
+    // Only Gemini thinks natively.
+    let fitting = if llm.is_some_and(|llm| llm.provider == GOOGLE.name) {
         Strategy::SynthesisNativeThinking
     } else {
         Strategy::Synthesis
     };
-    let iteration_strategy = Some(settings.iteration_strategy.unwrap_or(fitting));
-    (
-        name,
-        Settings {
-            iteration_strategy,
-            ..settings
-        },
-    )
+    settings.iteration_strategy.get_or_insert(fitting);
+    (name, settings)
 }
 
 fn settings_of(synthesis: &Synthesis) -> Settings {
@@ -249,7 +255,8 @@ defaults: {chain: a, llm_provider: large}
     #[test]
     fn a_synthesis_is_resolved_level_by_level() {
         let stage = |rest: &str| format!("[{{agents: [{{name: sre}}], replicas: 2{rest}}}]");
-        let (native, plain) = (Strategy::SynthesisNativeThinking, Strategy::Synthesis);
+        let native = Strategy::SynthesisNativeThinking;
+        let plain = Strategy::Synthesis;
         let table = [
             (
                 format!("{{stages: {}}}", stage("")),

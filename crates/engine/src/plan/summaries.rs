@@ -16,14 +16,17 @@ pub(super) fn plan(
     servers: &[String],
     providers: &[ProviderPlan],
 ) -> Result<Option<SummaryPlan>, PlanError> {
-    let over = |name: &String| {
-        let own = config.mcp_servers.get(name)?.summarize_over;
-        let over = own
-            .or(settings.summarize_over)
-            .filter(|tokens| *tokens > 0)?;
-        Some((name.clone(), over))
-    };
-    let over_tokens = servers.iter().filter_map(over).collect::<BTreeMap<_, _>>();
+    let mut over_tokens = BTreeMap::new();
+    for name in servers {
+        let Some(server) = config.mcp_servers.get(name) else {
+            continue;
+        };
+        let over = server.summarize_over.or(settings.summarize_over);
+        // Zero switches the summaries off.
+        if let Some(over) = over.filter(|tokens| *tokens > 0) {
+            over_tokens.insert(name.clone(), over);
+        }
+    }
     let provider = match &settings.summarize_with {
         Some(name) => {
             let llm = config
@@ -42,12 +45,13 @@ pub(super) fn plan(
             ..own.clone()
         }),
     };
-    Ok(provider
-        .filter(|_| !over_tokens.is_empty())
-        .map(|provider| SummaryPlan {
-            provider,
-            over_tokens,
-        }))
+    if over_tokens.is_empty() {
+        return Ok(None);
+    }
+    Ok(provider.map(|provider| SummaryPlan {
+        provider,
+        over_tokens,
+    }))
 }
 
 #[cfg(test)]

@@ -119,13 +119,13 @@ pub trait Queue: Send + Sync + 'static {
 pub enum CancelNotice {
     /// A person has asked for this session to be cancelled.
     Requested(SessionId),
-    /// Requests may have been missed: look those of every running session up.
+    /// Requests may have been missed: those of every running session have to be looked up.
     Missed,
 }
 
 /// Requests to cancel sessions. The broker stores the last one of each session and emits it to subscribers.
 pub trait CancelRequests: Send + Sync + 'static {
-    /// The next request for any session. The first notice is [`CancelNotice::Missed`], once the subscription stands.
+    /// The next request for any session. The first notice is [`CancelNotice::Missed`], once the subscription exists.
     /// Cancel safe. Only one task may call it.
     fn next(&self) -> impl Future<Output = CancelNotice> + Send;
 
@@ -168,7 +168,7 @@ pub struct WorkerStatus {
     pub version: String,
     /// Investigations that it can own at once.
     pub slots: u32,
-    /// Those that it owns now, at most [`MAX_LISTED_SESSIONS`] of them.
+    /// The sessions that it owns now, at most [`MAX_LISTED_SESSIONS`] of them.
     pub sessions: Vec<SessionId>,
     /// The number of those that it owns now; 0 in the status of an older version, which lists all of them.
     #[serde(default)]

@@ -22,7 +22,7 @@ pub struct Job<D> {
     pub received: Received,
     /// The fault that the bus found in the message. Then `received.alert_id` is `derived_id`.
     pub fault: Option<Refusal>,
-    /// The id that the message has without a header: where another body under a used id is stored.
+    /// The id that the message has without a header. Another body under a used id is stored under this one.
     pub derived_id: SessionId,
     pub delivery: Arc<D>,
 }
@@ -78,7 +78,7 @@ pub trait Intake: Debug + Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PreparedAlert {
     pub alert: Alert,
-    /// The other alerts of the same body, which have no message of their own yet.
+    /// The other alerts of the same body, which have no separate messages yet.
     pub other_parts: Vec<u32>,
     /// The route that matched it.
     pub route: Option<AlertRoute>,

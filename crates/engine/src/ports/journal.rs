@@ -21,7 +21,7 @@ pub use tarsy_core::read_result::{StoredResult, Timeline};
 use tarsy_core::summary::fields;
 use tarsy_core::timeline::{EventDraft, EventType};
 
-/// The right to write to a session: what every write is fenced with.
+/// The right to write to a session. The store fences every write with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
     pub session_id: SessionId,
@@ -57,7 +57,7 @@ pub enum StoreError {
     /// A second writer with the same lease, or a row that this version does not understand.
     #[error("conflict: {0}")]
     Conflict(String),
-    /// The store has lost commits that it had confirmed: it is behind what this run has written.
+    /// The store has lost commits of this run that it had confirmed.
     #[error("store has lost commits: {0}")]
     Behind(String),
     /// The store refuses what was to be written, whenever it is sent: a constraint, or more than it can hold.
@@ -174,7 +174,7 @@ pub struct Checkpoint {
     pub events: Vec<EventDraft>,
     /// For reports; no resume reads them.
     pub model_calls: Vec<ModelCallRecord>,
-    /// With the whole results, of which the entries have only a part.
+    /// The tool calls with their whole results, of which the entries may have only a part.
     pub tool_calls: Vec<ToolCallRecord>,
 }
 
@@ -182,13 +182,13 @@ pub struct Checkpoint {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelCallRecord {
     pub purpose: Purpose,
-    /// Whom it went to.
+    /// The provider that was called.
     pub provider: ProviderPlan,
     /// The conversation is the journal up to this entry number.
     pub entries_upto: u32,
     /// The answer; `None` after a failure.
     pub answer: Option<Answer>,
-    /// The failure; with an answer, that there is nothing in it.
+    /// The failure; with an answer, the remark that the answer is empty.
     pub error: Option<String>,
     /// The LLM service's report about a failed call.
     pub failure: Option<CallFailure>,
@@ -222,9 +222,9 @@ pub struct ToolCallRecord {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum ToolCallState {
-    /// With a result.
+    /// The call has a result.
     Done,
-    /// With an error of the tool or of its server.
+    /// The tool or its server has reported an error.
     Failed,
     /// Its server did not answer, and the call may have changed something.
     Lost,

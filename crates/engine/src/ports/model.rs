@@ -30,7 +30,7 @@ pub struct ModelRequest {
     pub execution_id: ExecutionId,
     /// For logs on both sides: `<execution>:<iteration>`.
     pub request_id: String,
-    /// Whom to ask.
+    /// The provider to call.
     pub provider: ProviderPlan,
     /// The whole conversation.
     pub messages: Vec<Message>,
@@ -50,22 +50,14 @@ impl ModelRequest {
         body: RequestBody,
         timeout: Duration,
     ) -> Self {
-        let RequestBody {
-            name,
-            provider,
-            messages,
-            tools,
-            clear_cache,
-        } = body;
-        let request_id = format!("{execution_id}:{name}");
         Self {
             session_id,
             execution_id,
-            request_id,
-            provider,
-            messages,
-            tools,
-            clear_cache,
+            request_id: format!("{execution_id}:{}", body.name),
+            provider: body.provider,
+            messages: body.messages,
+            tools: body.tools,
+            clear_cache: body.clear_cache,
             timeout,
         }
     }

@@ -30,7 +30,7 @@ pub struct DueNotification {
     pub attempts: u32,
     /// The answer to an earlier attempt is not known.
     pub in_doubt: bool,
-    /// Since it was due for the first time, by the store's clock.
+    /// The time since it was due for the first time, by the store's clock.
     pub waited: Duration,
     /// The receipt of the first message of the session.
     pub thread: Option<String>,

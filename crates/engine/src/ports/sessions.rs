@@ -314,7 +314,7 @@ pub trait Sessions: Send + Sync + 'static {
         limit: u32,
     ) -> impl Future<Output = Result<Pruned, StoreError>> + Send;
 
-    /// Gives the words by which it is found to some ended sessions that lack them.
+    /// Adds the words of the search to some ended sessions that lack them.
     fn complete_words(&self) -> impl Future<Output = Result<Worded, StoreError>> + Send;
 
     /// Whether the store takes writes: it performs a small one.
@@ -359,13 +359,13 @@ pub struct Inherited {
     pub trace: Option<TraceContext>,
 }
 
-/// Published events that the store shall take back.
+/// Published events that the store has lost and has to restore.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recover {
     /// Random; a retry keeps it.
     pub id: Uuid,
     pub session_id: SessionId,
-    /// Its owner's; `None` for a session that is over.
+    /// The lease of the session's owner; `None` for a session that is over.
     pub lease: Option<Lease>,
     /// The events of the stream that the table lacks.
     pub divergence: Divergence,

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use tarsy_core::timeline::TimelineEvent;
 
-/// More than a publisher is behind while the broker is well. Beyond it the events are read from the table.
+/// More events than a publisher has left to publish while the broker is well. Further ones are read from the table.
 const MAX_EVENTS: usize = 64;
 
 /// The end of a session's table of events, as far as this process has written it: in the order of the commits, with
@@ -27,6 +27,15 @@ pub struct Events {
     pub overflowed: bool,
 }
 
+impl Events {
+    fn only_in_the_table() -> Self {
+        Self {
+            committed: VecDeque::new(),
+            overflowed: true,
+        }
+    }
+}
+
 impl Tail {
     /// Adds events that were committed. Never waits.
     pub fn push(&self, events: Vec<TimelineEvent>) {
@@ -35,10 +44,7 @@ impl Tail {
         }
         let mut kept = self.events.lock();
         if kept.committed.len() + events.len() > MAX_EVENTS {
-            *kept = Events {
-                committed: VecDeque::new(),
-                overflowed: true,
-            };
+            *kept = Events::only_in_the_table();
         } else if !kept.overflowed {
             kept.committed.extend(events);
         }
@@ -47,10 +53,7 @@ impl Tail {
 
     /// Events were committed that only the table has.
     pub fn overflow(&self) {
-        *self.events.lock() = Events {
-            committed: VecDeque::new(),
-            overflowed: true,
-        };
+        *self.events.lock() = Events::only_in_the_table();
         self.grown.notify_one();
     }
 

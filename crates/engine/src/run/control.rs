@@ -330,7 +330,8 @@ mod tests {
             Duration::from_secs(20),
             CancellationToken::new(),
         );
-        let (bound, quick) = (Duration::from_secs(30), Duration::from_secs(1));
+        let bound = Duration::from_secs(30);
+        let quick = Duration::from_secs(1);
         let step = control.within(bound, std::future::pending::<()>());
         let mut step = Box::pin(step);
         assert!(futures_util::poll!(step.as_mut()).is_pending());

@@ -1,4 +1,4 @@
-//! The metrics of a run.
+//! The metrics of a run, and its lines in the log.
 
 use std::time::Duration;
 
@@ -73,10 +73,9 @@ pub(super) fn facts(ids: Ids, state: &State, entries: &[Entry]) {
             tracing::info!(%session_id, %execution_id, up_to, "conversation shortened: its oldest tool results are left out");
             metrics::counter!("tarsy_context_elisions_total").increment(1);
         } else if let Entry::Concluding { reason } = entry {
-            let (iterations, max_iterations) =
-                (state.iteration(), state.plan().limits.max_iterations);
             tracing::warn!(
-                %session_id, %execution_id, reason = reason.as_str(), iterations, max_iterations, "conclusion forced"
+                %session_id, %execution_id, reason = reason.as_str(), iterations = state.iteration(),
+                max_iterations = state.plan().limits.max_iterations, "conclusion forced"
             );
         } else if let Some(to) = entry.switched_to() {
             switched(ids, state, to, entries);
@@ -86,25 +85,19 @@ pub(super) fn facts(ids: Ids, state: &State, entries: &[Entry]) {
 
 /// Logs and counts the tools that the provider has refused before this answer.
 fn refused_tools(ids: Ids, state: &State, answer: &Answer) {
-    let Ids {
-        session_id,
-        execution_id,
-    } = ids;
     let refused = state.newly_refused(answer);
     let Some(first) = refused.first() else { return };
-    let provider = state
-        .plan()
-        .providers
-        .get(state.provider())
-        .map(|plan| plan.name.clone())
-        .unwrap_or_default();
+    let provider = provider_name(state, state.provider());
     let tools = refused
         .iter()
         .map(|refused| refused.tool.as_str())
         .collect::<Vec<_>>()
         .join(", ");
     let count = u64::try_from(refused.len()).unwrap_or(u64::MAX);
-    tracing::warn!(%session_id, %execution_id, provider, tools, "tools left out: the provider refuses them: {}", first.reason);
+    tracing::warn!(
+        session_id = %ids.session_id, execution_id = %ids.execution_id, provider, tools,
+        "tools left out: the provider refuses them: {}", first.reason
+    );
     metrics::counter!("tarsy_tools_refused_total", "provider" => provider).increment(count);
 }
 
@@ -155,18 +148,12 @@ pub(super) fn tools_ended(
     calls: &[ToolCallRecord],
     took: Duration,
 ) {
-    let Ids {
-        session_id,
-        execution_id,
-    } = ids;
-    let ended = |state| calls.iter().filter(|call| call.state == state).count();
-    let (done, failed, lost) = (
-        ended(ToolCallState::Done),
-        ended(ToolCallState::Failed),
-        ended(ToolCallState::Lost),
+    let count = |state| calls.iter().filter(|call| call.state == state).count();
+    tracing::info!(
+        session_id = %ids.session_id, execution_id = %ids.execution_id, iteration,
+        done = count(ToolCallState::Done), failed = count(ToolCallState::Failed), lost = count(ToolCallState::Lost),
+        not_sent = requested.saturating_sub(calls.len()), duration_ms = millis(took), "tool calls ended"
     );
-    let (not_sent, duration_ms) = (requested.saturating_sub(calls.len()), millis(took));
-    tracing::info!(%session_id, %execution_id, iteration, done, failed, lost, not_sent, duration_ms, "tool calls ended");
 }
 
 /// Counts a summary of a tool result, or the failure to make one.
@@ -198,26 +185,23 @@ pub(super) fn execution_ended(state: &State) {
 
 /// Logs and counts a switch to the provider with the index `to`.
 fn switched(ids: Ids, state: &State, to: usize, entries: &[Entry]) {
-    let Ids {
-        session_id,
-        execution_id,
-    } = ids;
-    let name = |index: usize| {
-        state
-            .plan()
-            .providers
-            .get(index)
-            .map(|provider| provider.name.clone())
-            .unwrap_or_default()
-    };
     let (code, _reason) = entries
         .iter()
         .find_map(Entry::model_failure)
         .unwrap_or_default();
-    let (from, to) = (name(state.provider()), name(to));
-    tracing::warn!(%session_id, %execution_id, from, to, code, "provider has failed, another one goes on");
+    let from = provider_name(state, state.provider());
+    let to = provider_name(state, to);
+    tracing::warn!(
+        session_id = %ids.session_id, execution_id = %ids.execution_id, from, to, code,
+        "provider has failed, another one goes on"
+    );
     metrics::counter!("tarsy_provider_fallbacks_total", "provider" => from, "code" => ErrorCode::of(code).as_str())
         .increment(1);
+}
+
+fn provider_name(state: &State, index: usize) -> String {
+    let provider = state.plan().providers.get(index);
+    provider.map(|plan| plan.name.clone()).unwrap_or_default()
 }
 
 /// Counts a session that was opened. The derived id of its alert holds the time at which the stream stored it.
@@ -236,13 +220,10 @@ pub(crate) fn opened(derived_id: SessionId) {
 
 /// Logs the end of a session, once: only the worker that has committed it calls this.
 pub(crate) fn session_ended(session_id: SessionId, ended: &SessionEnded, took: Duration) {
-    let SessionEnded {
-        status,
-        reason,
-        iterations,
-    } = ended;
-    let (status, stop_reason) = (status.as_str(), reason.as_str());
-    tracing::info!(%session_id, status, stop_reason, iterations, duration_ms = millis(took), "session ended");
+    tracing::info!(
+        %session_id, status = ended.status.as_str(), stop_reason = ended.reason.as_str(),
+        iterations = ended.iterations, duration_ms = millis(took), "session ended"
+    );
 }
 
 /// Adds the end of a run to its span.
@@ -259,25 +240,11 @@ pub(crate) fn run_ended(span: &Span, end: &Result<Option<SessionEnded>, Interrup
 
 /// Logs an iteration that is over.
 pub(super) fn iteration_ended(ids: Ids, ended: &IterationEnded<'_>) {
-    let Ids {
-        session_id,
-        execution_id,
-    } = ids;
-    let IterationEnded {
-        agent,
-        number,
-        provider,
-        model,
-        outcome,
-        usage,
-        tools,
-        took,
-    } = ended;
-    let (input_tokens, output_tokens, duration_ms) =
-        (usage.input_tokens, usage.output_tokens, millis(*took));
     tracing::info!(
-        %session_id, %execution_id, iteration = number, agent, provider, model, outcome, input_tokens, output_tokens,
-        tools = tools.join(","), duration_ms, "iteration ended"
+        session_id = %ids.session_id, execution_id = %ids.execution_id, iteration = ended.number,
+        agent = ended.agent, provider = ended.provider, model = ended.model, outcome = ended.outcome,
+        input_tokens = ended.usage.input_tokens, output_tokens = ended.usage.output_tokens,
+        tools = ended.tools.join(","), duration_ms = millis(ended.took), "iteration ended"
     );
 }
 

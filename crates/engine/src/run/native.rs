@@ -12,7 +12,8 @@ pub(super) fn warn_if_unexpected(
     strategy: Strategy,
     answer: &Answer,
 ) {
-    let (code_executions, groundings) = (answer.code_executions.len(), answer.groundings.len());
+    let code_executions = answer.code_executions.len();
+    let groundings = answer.groundings.len();
     if strategy == Strategy::React && code_executions + groundings > 0 {
         tracing::warn!(%session_id, %execution_id, code_executions, groundings, "native tool output in a react answer ignored");
     }
@@ -49,10 +50,8 @@ mod tests {
         let layer = tracing_subscriber::fmt::layer()
             .with_ansi(false)
             .with_writer(move || target.clone());
-        let (session_id, execution_id) = (
-            SessionId(Uuid::from_u128(1)),
-            ExecutionId(Uuid::from_u128(2)),
-        );
+        let session_id = SessionId(Uuid::from_u128(1));
+        let execution_id = ExecutionId(Uuid::from_u128(2));
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
             warn_if_unexpected(session_id, execution_id, strategy, answer);
         });

@@ -10,7 +10,7 @@ use tarsy_core::ids::ExecutionId;
 /// The progress of a session, as this run knows it.
 pub(super) struct Progress {
     pub(super) record: SessionRecord,
-    /// Of the executions that ended in this run.
+    /// The numbers of the executions that ended in this run.
     totals: BTreeMap<ExecutionId, ExecutionTotals>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct EndedExecution {
 }
 
 impl Progress {
-    pub(super) fn of(record: SessionRecord) -> Self {
+    pub(super) fn new(record: SessionRecord) -> Self {
         Self {
             record,
             totals: BTreeMap::new(),
@@ -49,18 +49,12 @@ impl Progress {
     pub(super) fn ended(&mut self, stage_no: u32, ended: EndedExecution) {
         let EndedExecution { record, totals } = ended;
         self.totals.insert(record.execution_id, totals);
-        let stage = self
-            .record
-            .stages
-            .iter_mut()
-            .find(|stage| stage.stage_no == stage_no);
-        let executions = stage
-            .into_iter()
-            .flat_map(|stage| stage.executions.iter_mut());
-        for execution in
-            executions.filter(|execution| execution.execution_id == record.execution_id)
-        {
-            execution.clone_from(&record);
+        let mut stages = self.record.stages.iter_mut();
+        let stage = stages.find(|stage| stage.stage_no == stage_no);
+        for execution in stage.into_iter().flat_map(|stage| &mut stage.executions) {
+            if execution.execution_id == record.execution_id {
+                execution.clone_from(&record);
+            }
         }
     }
 
@@ -83,19 +77,18 @@ pub fn apply(record: &mut SessionRecord, number: u32, change: StageChange) {
                 analysis: None,
                 error: None,
             });
-            let executions = executions.collect();
             record.stages.push(StageRecord {
                 stage_no: begin.stage_no,
                 status: RunStatus::Running,
-                executions,
+                executions: executions.collect(),
             });
         }
         StageChange::End(end) => {
-            let ended = record
-                .stages
-                .iter_mut()
-                .filter(|stage| stage.stage_no == end.stage_no);
-            ended.for_each(|stage| stage.status = end.status);
+            for stage in &mut record.stages {
+                if stage.stage_no == end.stage_no {
+                    stage.status = end.status;
+                }
+            }
         }
     }
 }

@@ -24,7 +24,8 @@ pub(crate) async fn reconcile<S: Sessions, F: Feed>(
             return Ok(None);
         }
     };
-    let (kept, restored) = (divergence.kept, divergence.events.len());
+    let kept = divergence.kept;
+    let restored = divergence.events.len();
     let recovered = sessions
         .recover(Recover {
             id: Uuid::new_v4(),

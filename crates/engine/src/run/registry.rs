@@ -121,7 +121,8 @@ impl<D> Runs<D> {
         self.added.notified().await;
     }
 
-    /// Held while the worker prepares an alert or claims a session, beside others that do so. Cancel safe.
+    /// A guard that is held while the worker prepares an alert or claims a session. Many may be held at the same time.
+    /// Cancel safe.
     pub async fn shared(&self) -> RwLockReadGuard<'_, ()> {
         self.isolation.read().await
     }
@@ -131,7 +132,7 @@ impl<D> Runs<D> {
     /// guard is held, none of these starts. Cancel safe.
     pub async fn exclusive(&self) -> RwLockWriteGuard<'_, ()> {
         loop {
-            // Not in the lock's queue, where a slow preparation would block everything behind this call.
+            // Not in the lock's queue: while this call waited there for a slow preparation, no other could begin.
             if let Ok(guard) = self.isolation.try_write()
                 && !self.all().iter().any(|run| run.control.is_at_risk())
             {

@@ -12,8 +12,8 @@ use super::performed::now;
 use super::progress::{ExecutionTotals, Progress, apply};
 use super::session_end::{SessionEnded, commit_end, sentence};
 use crate::ports::{
-    ExecutionBegin, ExecutionRecord, Feed, Journal, Lease, RunStatus, SessionEnd, SessionRecord,
-    SessionStep, StageBegin, StageBegun, StageChange, StageEnd, StageEnded,
+    ExecutionBegin, Feed, Journal, Lease, RunStatus, SessionEnd, SessionRecord, SessionStep,
+    StageBegin, StageBegun, StageChange, StageEnd, StageEnded,
 };
 use crate::trace::gen_ai;
 use crate::world::{Ports, World};
@@ -42,7 +42,7 @@ impl<W: World> LeasedSession<W> {
     /// When another worker owns the session, or the session has to be released.
     pub async fn run(mut self) -> Result<SessionEnded, Interrupted> {
         // Only the owner of the lease writes to these rows, so the run knows them once it has read them.
-        let mut progress = Progress::of(match self.opened.take() {
+        let mut progress = Progress::new(match self.opened.take() {
             Some(record) => record,
             None => self.ports.journal.load(self.lease.session_id).await?,
         });
@@ -58,15 +58,10 @@ impl<W: World> LeasedSession<W> {
                     let stage = stage_plan(&progress.record, stage_no)?;
                     let StageBegun { begin, event } =
                         stage_begun(self.lease.session_id, stage_no, stage);
-                    let (number, change) = (progress.record.step + 1, StageChange::Begin(begin));
+                    let number = progress.record.step + 1;
+                    let change = StageChange::Begin(begin);
                     progress.stepped(number, change.clone());
-                    Box::pin(self.commit(SessionStep {
-                        number,
-                        at: now(),
-                        change,
-                        events: vec![event],
-                    }))
-                    .await?;
+                    Box::pin(self.commit(number, change, event)).await?;
                 }
                 Next::Run(open) => self.run_stage(&mut progress, open).await?,
                 Next::End(end) => {
@@ -76,19 +71,8 @@ impl<W: World> LeasedSession<W> {
                     if let Next::Finish(conclusion) = chain::next(&progress.record) {
                         return Box::pin(self.finish(&progress, Some(ended), conclusion)).await;
                     }
-                    let StageEnded {
-                        step: number,
-                        end,
-                        event,
-                    } = ended;
-                    let change = StageChange::End(end);
-                    Box::pin(self.commit(SessionStep {
-                        number,
-                        at: now(),
-                        change,
-                        events: vec![event],
-                    }))
-                    .await?;
+                    let change = StageChange::End(ended.end);
+                    Box::pin(self.commit(ended.step, change, ended.event)).await?;
                 }
                 Next::Finish(conclusion) => {
                     return Box::pin(self.finish(&progress, None, conclusion)).await;
@@ -97,8 +81,20 @@ impl<W: World> LeasedSession<W> {
         }
     }
 
-    async fn commit(&self, step: SessionStep) -> Result<(), Interrupted> {
+    async fn commit(
+        &self,
+        number: u32,
+        change: StageChange,
+        event: EventDraft,
+    ) -> Result<(), Interrupted> {
+        let step = SessionStep {
+            number,
+            at: now(),
+            change,
+            events: vec![event],
+        };
         self.ports.journal.step(self.lease, step).await?;
+        // After the commit: only what is in the table may be published.
         self.ports.feed.committed(self.lease.session_id);
         Ok(())
     }
@@ -109,37 +105,27 @@ impl<W: World> LeasedSession<W> {
         let record = &progress.record;
         let stage = stage_plan(record, open.stage_no)?;
         let context = chain::context_of(record, open.stage_no);
-        let assignment = |execution: ExecutionRecord| {
-            let missing = || {
-                format!(
-                    "stage {} has no agent number {}",
-                    open.stage_no, execution.agent_no
-                )
-            };
-            let plan = stage
-                .agent(execution.agent_no)
-                .map(Arc::clone)
-                .ok_or_else(|| ReleaseReason::Incompatible(missing()))?;
-            let (context, recoveries) = (context.clone(), record.recoveries.clone());
-            let on_resolved = record.plan.on_resolved;
-            Ok::<_, ReleaseReason>(Assignment {
-                plan,
-                on_resolved,
-                context,
-                recoveries,
-                execution,
-            })
-        };
         // No execution starts before the plan is known to have all of them.
-        let assignments = open
-            .executions
-            .into_iter()
-            .map(assignment)
-            .collect::<Result<Vec<_>, _>>()?;
+        let mut assignments = Vec::new();
+        for execution in open.executions {
+            let agent_no = execution.agent_no;
+            let plan = stage.agent(agent_no).ok_or_else(|| {
+                let missing = format!("stage {} has no agent number {agent_no}", open.stage_no);
+                ReleaseReason::Incompatible(missing)
+            })?;
+            assignments.push(Assignment {
+                plan: Arc::clone(plan),
+                on_resolved: record.plan.on_resolved,
+                context: context.clone(),
+                recoveries: record.recoveries.clone(),
+                execution,
+            });
+        }
         let mut running = JoinSet::new();
         for assignment in assignments {
-            let (ports, lease, control) =
-                (Arc::clone(&self.ports), self.lease, self.control.clone());
+            let ports = Arc::clone(&self.ports);
+            let lease = self.lease;
+            let control = self.control.clone();
             let span = gen_ai::agent(&assignment.plan.name, assignment.execution.execution_id);
             let execution = async move {
                 Execution::resume(ports, lease, control, assignment)
@@ -179,18 +165,22 @@ impl<W: World> LeasedSession<W> {
             .totals(progress, chain::deciding(&progress.record, status))
             .await?;
         let reason = totals.reason.unwrap_or(StopReason::Error);
-        let content = error
-            .clone()
-            .filter(|_| status == RunStatus::Failed)
-            .unwrap_or_else(|| sentence(status));
+        let content = match &error {
+            Some(error) if status == RunStatus::Failed => error.clone(),
+            Some(_) | None => sentence(status),
+        };
         let metadata = json!({
             "stop_reason": reason.as_str(), "iterations": totals.iterations, "tool_calls": totals.tool_calls,
             "input_tokens": totals.usage.input_tokens, "cached_tokens": totals.usage.cached_tokens,
             "output_tokens": totals.usage.output_tokens, "thinking_tokens": totals.usage.thinking_tokens,
         });
-        let missing =
-            (!progress.record.plan.unavailable_servers.is_empty()).then_some(Mark::MissingServer);
-        let mark = totals.mark.max(missing).filter(|_| analysis.is_some());
+        let mut mark = None;
+        if analysis.is_some() {
+            let is_missing_server = !progress.record.plan.unavailable_servers.is_empty();
+            mark = totals
+                .mark
+                .max(is_missing_server.then_some(Mark::MissingServer));
+        }
         let event = status
             .end_event(content, metadata)
             .with("mark", mark.map(Mark::as_str));
@@ -222,7 +212,8 @@ impl<W: World> LeasedSession<W> {
         progress: &Progress,
         deciding: Option<ExecutionId>,
     ) -> Result<Totals, Interrupted> {
-        let (record, mut totals) = (&progress.record, Totals::default());
+        let record = &progress.record;
+        let mut totals = Totals::default();
         for stage in &record.stages {
             for run in &stage.executions {
                 let Some(agent) = stage_plan(record, stage.stage_no)?.agent(run.agent_no) else {
@@ -294,24 +285,17 @@ pub fn opened(session: SessionId, plan: Plan) -> (SessionRecord, Option<StageBeg
 
 /// The beginning of a stage, with its executions.
 fn stage_begun(session: SessionId, stage_no: u32, stage: &StagePlan) -> StageBegun {
-    let executions = (1_u32..)
-        .zip(&stage.agents)
-        .map(|(agent_no, agent)| ExecutionBegin {
+    let executions = (1_u32..).zip(&stage.agents).map(|(agent_no, agent)| {
+        let provider = agent.providers.first();
+        ExecutionBegin {
             execution_id: ExecutionId::derive(session, stage_no, agent_no),
             agent_no,
             agent: agent.name.clone(),
             strategy: agent.strategy,
-            backend: agent
-                .providers
-                .first()
-                .map(|p| p.backend.clone())
-                .unwrap_or_default(),
-            model: agent
-                .providers
-                .first()
-                .map(|p| p.model.clone())
-                .unwrap_or_default(),
-        });
+            backend: provider.map(|p| p.backend.clone()).unwrap_or_default(),
+            model: provider.map(|p| p.model.clone()).unwrap_or_default(),
+        }
+    });
     let agents: Vec<&str> = stage
         .agents
         .iter()
@@ -359,9 +343,9 @@ fn stage_ended(record: &SessionRecord, end: StageEnd) -> Result<StageEnded, Rele
 }
 
 fn stage_plan(record: &SessionRecord, stage_no: u32) -> Result<&StagePlan, ReleaseReason> {
-    let missing =
-        || ReleaseReason::Incompatible(format!("the plan has no stage number {stage_no}"));
-    record.plan.stage(stage_no).ok_or_else(missing)
+    record.plan.stage(stage_no).ok_or_else(|| {
+        ReleaseReason::Incompatible(format!("the plan has no stage number {stage_no}"))
+    })
 }
 
 /// The more serious of two results: lost lease > panic > release > success; the first of equals.

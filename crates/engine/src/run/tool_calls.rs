@@ -63,9 +63,9 @@ impl<T: Tools, J: Journal> Batch<'_, T, J> {
             return Ok(None);
         };
         let mut performed = Performed::default();
-        completed?
-            .into_iter()
-            .for_each(|completed| record(&mut performed, completed, self.state.plan()));
+        for completed in completed? {
+            record(&mut performed, completed, self.state.plan());
+        }
         Ok(Some(performed))
     }
 
@@ -73,7 +73,8 @@ impl<T: Tools, J: Journal> Batch<'_, T, J> {
     /// unavailable server may have taken long.
     async fn perform(&self, call: ToolCall) -> Result<Completed, Interrupted> {
         self.control.owned()?;
-        let (began, allowed) = (Instant::now(), self.remaining());
+        let began = Instant::now();
+        let allowed = self.remaining();
         if allowed.is_zero() {
             return Ok(Completed {
                 call,
@@ -223,7 +224,7 @@ struct Recorded {
     /// The whole result.
     result: Option<String>,
     error: Option<String>,
-    /// Of the whole result.
+    /// The size of the whole result.
     bytes: u64,
     /// The limit to which the model's result was cut.
     cut_to_tokens: Option<u32>,

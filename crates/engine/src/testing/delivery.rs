@@ -135,7 +135,9 @@ impl DeliveryHarness {
     }
 
     pub(crate) fn claimed(&self) -> Claimed {
-        let (remaining, attempts, cancel_requested) = (Duration::from_mins(40), 0, false);
+        let remaining = Duration::from_mins(40);
+        let attempts = 0;
+        let cancel_requested = false;
         Claimed {
             lease: self.scene.lease(),
             remaining,

@@ -84,7 +84,8 @@ impl FakeJournal {
                 });
             }
             disk.writes += 1;
-            let (now, death) = (disk.writes, disk.death);
+            let now = disk.writes;
+            let death = disk.death;
             // What dies with the disk writes nothing more, either.
             let (written, dead) = match death {
                 Death::Never => (true, false),
@@ -231,7 +232,8 @@ impl Journal for FakeJournal {
             }
             disk.events.extend(checkpoint.events);
             let places = (1..).zip(&checkpoint.model_calls).map(|(call_no, call)| {
-                let (purpose, entries_upto) = (call.purpose, call.entries_upto);
+                let purpose = call.purpose;
+                let entries_upto = call.entries_upto;
                 (
                     checkpoint.execution_id,
                     StoredCall {

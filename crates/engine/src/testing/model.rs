@@ -56,6 +56,15 @@ impl FakeModel {
     }
 }
 
+/// Whether the message follows from a turn: an answer, or the report of a failure.
+fn is_of_a_turn(message: &Message) -> bool {
+    match message.role {
+        Role::Assistant => true,
+        Role::User => message.content.contains("Error from previous attempt"),
+        Role::System | Role::Tool => false,
+    }
+}
+
 impl Model for FakeModel {
     async fn generate(
         &self,
@@ -64,14 +73,11 @@ impl Model for FakeModel {
     ) -> Result<Answer, ModelError> {
         *self.calls.lock() += 1;
         self.requests.lock().push(request.clone());
-        let spoke = |message: &&Message| {
-            message.role == Role::Assistant
-                || message.role == Role::User
-                    && message.content.contains("Error from previous attempt")
-        };
-        let before = request.messages.iter().filter(spoke).count();
+        let messages = request.messages.iter();
+        let before = messages.filter(|message| is_of_a_turn(message)).count();
         let failed = |timeout| {
-            let (code, message) = ("max_retries".to_owned(), "provider broke".to_owned());
+            let code = "max_retries".to_owned();
+            let message = "provider broke".to_owned();
             Err(ModelError::Failed {
                 code,
                 message,
@@ -103,7 +109,8 @@ impl Model for FakeModel {
                 ..Answer::default()
             }),
             Turn::Misconfigured => {
-                let (code, message) = ("invalid_backend".to_owned(), "no such backend".to_owned());
+                let code = "invalid_backend".to_owned();
+                let message = "no such backend".to_owned();
                 Err(ModelError::Failed {
                     code,
                     message,
@@ -112,7 +119,8 @@ impl Model for FakeModel {
                 })
             }
             Turn::Limited(answers, secs) if *self.calls.lock() < answers => {
-                let (code, message) = ("rate_limited".to_owned(), "too many requests".to_owned());
+                let code = "rate_limited".to_owned();
+                let message = "too many requests".to_owned();
                 let status = "429 RESOURCE_EXHAUSTED".to_owned();
                 let retry_after = Some(Duration::from_secs(secs));
                 let provider = ProviderFailure {
@@ -136,17 +144,15 @@ impl Model for FakeModel {
             Turn::Panics => panic!("an unexpected answer"),
             Turn::Says(text, calls) | Turn::Slowly(_, text, calls) => {
                 deltas(DeltaKind::Text, text);
-                let call = |(id, tool): (&str, &str)| ToolCall {
-                    id: id.to_owned(),
-                    tool: tool.to_owned(),
-                    arguments: "{}".to_owned(),
-                    read_only: false,
-                };
-                let calls = if request.tools.is_empty() {
-                    vec![]
-                } else {
-                    calls.into_iter().map(call).collect()
-                };
+                let mut called = Vec::new();
+                if !request.tools.is_empty() {
+                    called.extend(calls.into_iter().map(|(id, tool)| ToolCall {
+                        id: id.to_owned(),
+                        tool: tool.to_owned(),
+                        arguments: "{}".to_owned(),
+                        read_only: false,
+                    }));
+                }
                 let usage = Usage {
                     input_tokens: 10,
                     output_tokens: 2,
@@ -154,7 +160,7 @@ impl Model for FakeModel {
                 };
                 Ok(Answer {
                     text: text.to_owned(),
-                    calls,
+                    calls: called,
                     usage,
                     ..Answer::default()
                 })

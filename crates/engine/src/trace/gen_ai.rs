@@ -144,10 +144,8 @@ fn messages(messages: &[Message]) -> Value {
 }
 
 fn output(answer: &Answer) -> Value {
-    let text = json!({"type": "text", "content": answer.text});
-    let parts: Vec<Value> = std::iter::once(text)
-        .chain(answer.calls.iter().map(call))
-        .collect();
+    let mut parts = vec![json!({"type": "text", "content": answer.text})];
+    parts.extend(answer.calls.iter().map(call));
     json!({"role": "assistant", "parts": parts, "finish_reason": answer.finish})
 }
 

@@ -41,10 +41,9 @@ pub fn inherit(inherited: &Inherited) -> Span {
 pub fn publish(subject: &str, headers: &Value) -> Span {
     let destination = destination(subject);
     let session_id = chosen_session_id(headers).ok().flatten();
-    let parent = if super::current().is_none() {
-        parent(headers)
-    } else {
-        None
+    let parent = match super::current() {
+        None => parent(headers),
+        Some(_) => None,
     };
     info_span!(
         target: TARGET, "publish",

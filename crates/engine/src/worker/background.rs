@@ -22,11 +22,10 @@ impl Background {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let (end, broken, task) = (
-            self.end.clone(),
-            Arc::clone(&self.broken),
-            tokio::spawn(task(self.end.clone())),
-        );
+        let end = self.end.clone();
+        let broken = Arc::clone(&self.broken);
+        // In a separate task, so that its panic arrives here as an error.
+        let task = tokio::spawn(task(self.end.clone()));
         self.tasks.spawn(async move {
             match task.await {
                 Ok(()) if end.is_cancelled() => return,

@@ -28,7 +28,8 @@ impl<W: World> Announcer<W> {
     /// Announces until `end` is cancelled.
     pub async fn run(mut self, end: CancellationToken) {
         let mut ticks = tokio::time::interval(ANNOUNCE_INTERVAL);
-        let mut since = (self.state.borrow().as_str(), Instant::now());
+        let mut shown = self.state.borrow().as_str();
+        let mut shown_since = Instant::now();
         loop {
             tokio::select! {
                 () = end.cancelled() => return,
@@ -37,10 +38,11 @@ impl<W: World> Announcer<W> {
                 _ = ticks.tick() => {}
             }
             let state = self.state.borrow().as_str();
-            if since.0 != state {
-                since = (state, Instant::now());
+            if state != shown {
+                shown = state;
+                shown_since = Instant::now();
             }
-            let status = self.status(since.1.elapsed());
+            let status = self.status(shown_since.elapsed());
             self.dispatcher.ports.presence.announce(&status);
         }
     }
@@ -83,8 +85,10 @@ mod tests {
         let _run = harness.insert_run(FakeDelivery::default());
         let announced = Arc::clone(&harness.scene.ports.presence);
         let (state, states) = watch::channel(State::Claiming);
-        let (began, end) = (Instant::now(), CancellationToken::new());
-        let (dispatcher, version) = (Arc::clone(&harness.dispatcher), "0.1.0".to_owned());
+        let began = Instant::now();
+        let end = CancellationToken::new();
+        let dispatcher = Arc::clone(&harness.dispatcher);
+        let version = "0.1.0".to_owned();
         let task = tokio::spawn(
             Announcer {
                 dispatcher,

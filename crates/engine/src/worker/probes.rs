@@ -29,7 +29,7 @@ pub const PROVIDERS: &str = "providers";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     Claiming,
-    /// The worker claims nothing: these services are unavailable. Before the first probe there is none.
+    /// The worker claims nothing: these services are unavailable. The list is empty before the first probe.
     Paused(Vec<&'static str>),
     /// The worker claims nothing any more.
     Draining,
@@ -58,7 +58,7 @@ impl State {
 #[derive(Debug)]
 pub struct Probes<W: World, B, P> {
     pub dispatcher: Arc<Dispatcher<W>>,
-    /// Whether the connection to the broker stands.
+    /// Whether the worker is connected to the broker.
     pub broker: B,
     /// Whether the providers of models can be called. Asked while the LLM service serves.
     pub providers: P,
@@ -168,14 +168,13 @@ mod tests {
         let connected = Arc::new(AtomicBool::new(true));
         let link = Arc::clone(&connected);
         let (state, mut states) = watch::channel(State::Paused(vec![]));
-        let (dispatcher, end) = (Arc::clone(&harness.dispatcher), CancellationToken::new());
-        let (broker, remedies) = (move || link.load(Ordering::Relaxed), Remedies::default());
+        let end = CancellationToken::new();
         let probes = Probes {
-            dispatcher,
-            broker,
+            dispatcher: Arc::clone(&harness.dispatcher),
+            broker: move || link.load(Ordering::Relaxed),
             providers: async || true,
             state,
-            remedies,
+            remedies: Remedies::default(),
         };
         let task = tokio::spawn(probes.run(end.clone()));
         let mut is = async |expected: State, within: u64| {
@@ -218,7 +217,8 @@ mod tests {
             SETTLED,
         );
         let (state, mut states) = watch::channel(State::Paused(vec![]));
-        let (dispatcher, end) = (Arc::clone(&harness.dispatcher), CancellationToken::new());
+        let dispatcher = Arc::clone(&harness.dispatcher);
+        let end = CancellationToken::new();
         let remedies = Remedies::default();
         let probes = Probes {
             dispatcher,

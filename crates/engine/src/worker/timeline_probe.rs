@@ -1,6 +1,6 @@
 //! `TimelineProbe`, which finds out whether the timeline stream takes events.
 //!
-//! The stream can refuse events while the stream of alerts works: it has copies and a size of its own. Investigations
+//! The stream can refuse events while the stream of alerts works: each has separate copies and limits. Investigations
 //! continue then, because their events are in the store; only settlements wait.
 
 use std::sync::Arc;

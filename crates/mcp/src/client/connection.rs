@@ -12,6 +12,7 @@ use rmcp::service::{
     ClientInitializeError, NotificationContext, RunningService, ServiceError, serve_client_with_ct,
 };
 use rmcp::{ClientHandler, Peer, RoleClient};
+use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::calls::pending::{Expired, NoAnswer, PendingCalls, RequestTimeouts};
@@ -23,7 +24,7 @@ use super::result;
 use super::session_limit::CountedConnection;
 use super::transport::UNREADABLE;
 use super::transport::child;
-use super::transport::http::{self, BearerToken, HttpFault, TransportFault, fault_of};
+use super::transport::http::{self, BearerToken, TransportFault, fault_of};
 use crate::Error;
 
 /// The time limit for the start of a server and the handshake.
@@ -46,11 +47,11 @@ pub(super) struct Endpoint<'a> {
 #[derive(Debug)]
 pub(super) struct Connection {
     peer: Peer<RoleClient>,
-    /// A request timed out: a ping has to succeed before the next call.
+    /// Whether a request has timed out, so that a ping has to succeed before the next call.
     needs_ping: AtomicBool,
     tools_changed: Arc<AtomicBool>,
     pending: PendingCalls,
-    /// A server over HTTP has gone, or has forgotten the session.
+    /// Whether a server over HTTP has gone, or has forgotten the session.
     lost: Arc<AtomicBool>,
     /// Cancelled when a child process has exited.
     ended: CancellationToken,
@@ -95,10 +96,8 @@ impl Connection {
             });
         }
         let end = shutdown.child_token();
-        let (tools_changed, lost) = (
-            Arc::new(AtomicBool::new(false)),
-            Arc::new(AtomicBool::new(false)),
-        );
+        let tools_changed = Arc::new(AtomicBool::new(false));
+        let lost = Arc::new(AtomicBool::new(false));
         let ended = CancellationToken::new();
         let pending = PendingCalls::new(tasks.clone(), ended.clone());
         let client = TarsyClient {
@@ -125,11 +124,10 @@ impl Connection {
             }
             Transport::Http(address) => {
                 let prepared = http::transport(address, token.cloned(), Arc::clone(&lost));
-                let fault = |fault: HttpFault| Error::Handshake {
+                let transport = prepared.map_err(|fault| Error::Handshake {
                     server: server(),
                     fault: fault.to_string(),
-                };
-                let transport = prepared.map_err(fault)?;
+                })?;
                 handshake(
                     &config.name,
                     Box::pin(serve_client_with_ct(client, transport, end.clone())),
@@ -138,14 +136,15 @@ impl Connection {
             }
         };
         let peer = service.peer().clone();
-        let (name, running) = (server(), run_connection(server(), service));
+        let name = server();
         tasks.spawn(async move {
-            running.await;
+            run_connection(&name, service).await;
             tracing::debug!(
                 server = name,
                 own = counted.is_some(),
                 "mcp server connection is closed"
             );
+            // The process has exited, so another session may open a connection.
             drop(counted);
         });
         Ok(Self {
@@ -244,12 +243,11 @@ impl Connection {
             }
             Err(NoAnswer::Failed(ServiceError::McpError(error))) => no_result(&words(&error)),
             Err(NoAnswer::Failed(ServiceError::TransportSend(error))) => {
-                Err(match fault_of(&error) {
-                    TransportFault { text, unsent: true } => CallFailure::Unsent(text),
-                    TransportFault {
-                        text,
-                        unsent: false,
-                    } => CallFailure::Broken(text),
+                let TransportFault { text, unsent } = fault_of(&error);
+                Err(if unsent {
+                    CallFailure::Unsent(text)
+                } else {
+                    CallFailure::Broken(text)
                 })
             }
             Err(NoAnswer::Failed(error)) => Err(CallFailure::Broken(format!(
@@ -265,17 +263,10 @@ impl Connection {
 
 /// The message of an error with its details, which often say more: "Internal error".
 fn words(error: &ErrorData) -> String {
-    let details = error
-        .data
-        .as_ref()
-        .filter(|data| !data.is_null())
-        .map(|data| match data.as_str() {
-            Some(text) => text.to_owned(),
-            None => data.to_string(),
-        });
-    match details {
+    match &error.data {
+        None | Some(Value::Null) => error.message.to_string(),
+        Some(Value::String(details)) => format!("{}: {details}", error.message),
         Some(details) => format!("{}: {details}", error.message),
-        None => error.message.to_string(),
     }
 }
 
@@ -331,7 +322,7 @@ impl ClientHandler for TarsyClient {
 }
 
 /// Runs the connection until the server or the worker ends it.
-async fn run_connection(server: String, service: RunningService<RoleClient, TarsyClient>) {
+async fn run_connection(server: &str, service: RunningService<RoleClient, TarsyClient>) {
     match service.waiting().await {
         Ok(reason) => tracing::debug!(server, ?reason, "mcp server connection ended"),
         Err(error) => tracing::warn!(server, %error, "mcp server connection failed"),

@@ -35,7 +35,7 @@ pub struct Listed {
 pub struct Inventory {
     /// Sorted by name.
     pub tools: Vec<Listed>,
-    /// Those that a model may call, as a plan has them.
+    /// The tools that a model may call, in the form of a plan.
     pub offered: Vec<ToolSpec>,
     /// Names in the configuration without a tool on the server, each with its key: `deny: pods_exec`.
     pub unknown: Vec<String>,

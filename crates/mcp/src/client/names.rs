@@ -55,7 +55,7 @@ pub(super) fn offered(server: &str, tool: &str) -> String {
     name + &hash(tool)
 }
 
-/// Whether the separator can be recognised beside it.
+/// Whether the name leaves the separator before it recognisable.
 fn is_plain(tool: &str) -> bool {
     tool.chars().all(is_accepted) && !tool.starts_with('_') && !tool.contains(SEPARATOR)
 }

@@ -25,14 +25,15 @@ pub(super) fn read(value: &Value) -> Option<CallToolResult> {
     let structured = value
         .get("structuredContent")
         .filter(|content| !content.is_null());
-    let bare = || {
-        Some(value)
-            .filter(|value| {
-                value.is_string() || value.as_array().is_some_and(|list| !list.is_empty())
-            })
-            .or_else(|| value.get("toolResult"))
+    let content = match value {
+        // A result without the object around its content.
+        Value::String(_) => Some(value),
+        Value::Array(blocks) if !blocks.is_empty() => Some(value),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            value.get("content").or_else(|| value.get("toolResult"))
+        }
     };
-    let blocks = match value.get("content").or_else(bare) {
+    let blocks = match content {
         Some(Value::String(text)) => vec![ContentBlock::text(text.clone())],
         Some(Value::Array(blocks)) => blocks.iter().map(read_block).collect(),
         Some(Value::Null) | None if structured.is_some() => Vec::new(),
@@ -63,25 +64,18 @@ fn read_block(block: &Value) -> ContentBlock {
     let text = ["", "/text", "/resource/text"]
         .iter()
         .find_map(|place| block.pointer(place)?.as_str());
-    let as_json = || {
-        let value = ["text", "json"]
-            .iter()
-            .find_map(|name| block.get(*name).filter(|value| !value.is_null()))?;
-        Some(value.to_string())
-    };
-    let link = || {
-        Some(format!(
-            "<{}>",
-            block
-                .pointer("/uri")
-                .or_else(|| block.pointer("/resource/uri"))?
-                .as_str()?
-        ))
-    };
-    let text = text.map(str::to_owned).or_else(as_json).or_else(link);
-    ContentBlock::text(
-        text.unwrap_or_else(|| format!("[content of the type {kind:?} that cannot be read]")),
-    )
+    let json = ["text", "json"]
+        .iter()
+        .find_map(|name| block.get(*name).filter(|value| !value.is_null()));
+    let uri = block
+        .pointer("/uri")
+        .or_else(|| block.pointer("/resource/uri"));
+    ContentBlock::text(match (text, json, uri) {
+        (Some(text), _, _) => text.to_owned(),
+        (None, Some(json), _) => json.to_string(),
+        (None, None, Some(Value::String(uri))) => format!("<{uri}>"),
+        (None, None, _) => format!("[content of the type {kind:?} that cannot be read]"),
+    })
 }
 
 /// The blocks, one below the other, and the structured content, unless the text has it already: many servers repeat it
@@ -95,18 +89,11 @@ fn flatten(result: &CallToolResult) -> String {
         | ContentBlock::ResourceLink(_) => false,
         _ => false,
     });
-    let is_repeated = |structured: &&Value| has_text && repeats(&result.content, structured);
-    let structured = result
-        .structured_content
-        .as_ref()
-        .filter(|structured| !is_repeated(structured));
-    let structured = structured.map(|data| {
-        if has_text {
-            format!("{STRUCTURED}\n{data}")
-        } else {
-            data.to_string()
-        }
-    });
+    let structured = match &result.structured_content {
+        Some(data) if !has_text => Some(data.to_string()),
+        Some(data) if !repeats(&result.content, data) => Some(format!("{STRUCTURED}\n{data}")),
+        Some(_) | None => None,
+    };
     let blocks = result
         .content
         .iter()
@@ -131,20 +118,17 @@ fn repeats(content: &[ContentBlock], structured: &Value) -> bool {
         .as_object()
         .filter(|members| members.len() == 1)
         .and_then(|members| members.values().next());
-    [Some(structured), wrapped]
-        .into_iter()
-        .flatten()
-        .any(|value| {
-            let is_list_of = |items: &Vec<Value>| {
-                items.len() == texts.len()
-                    && items
-                        .iter()
-                        .zip(&texts)
-                        .all(|(item, text)| is_text_of(text, item))
-            };
-            texts.iter().any(|text| is_text_of(text, value))
-                || value.as_array().is_some_and(is_list_of)
+    let mut values = std::iter::once(structured).chain(wrapped);
+    values.any(|value| {
+        if texts.iter().any(|text| is_text_of(text, value)) {
+            return true;
+        }
+        let items = value.as_array().filter(|items| items.len() == texts.len());
+        items.is_some_and(|items| {
+            let mut pairs = items.iter().zip(&texts);
+            pairs.all(|(item, text)| is_text_of(text, item))
         })
+    })
 }
 
 fn block(block: &ContentBlock) -> String {

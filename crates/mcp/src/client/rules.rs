@@ -139,14 +139,10 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let all = || names(&["get", "config", "patch"]);
-        let judged = |config: &McpServer| {
-            tools()
-                .iter()
-                .map(|tool| judge(config, tool).map(Offered::is_read_only))
-                .collect::<Vec<_>>()
-        };
-        let (denied, left_out) = (Err(Withheld::Denied), Err(Withheld::NotAmongTools));
-        let (changes, untrusted) = (Err(Withheld::MayChange), Err(Withheld::HintNotTrusted));
+        let denied = Err(Withheld::Denied);
+        let left_out = Err(Withheld::NotAmongTools);
+        let changes = Err(Withheld::MayChange);
+        let untrusted = Err(Withheld::HintNotTrusted);
         let cases = [
             (config(), [Ok(true), Ok(true), changes]),
             (
@@ -221,7 +217,11 @@ mod tests {
                 &config.allow,
                 config.trust_hints,
             );
-            assert_eq!(judged(&config), expected, "{rules:?}");
+            let judged: Vec<_> = tools()
+                .iter()
+                .map(|tool| judge(&config, tool).map(Offered::is_read_only))
+                .collect();
+            assert_eq!(judged, expected, "{rules:?}");
         }
     }
 

@@ -79,7 +79,8 @@ fn cleaned(value: Value, place: Place) -> Result<Value, String> {
         }
         Value::Array(items) => items.into_iter().map(|item| cleaned(item, place)).collect(),
         Value::Object(fields) => {
-            let field = |(key, value): (String, Value)| {
+            let mut cleaned_fields = Map::new();
+            for (key, value) in fields {
                 if has_invisible(&key) {
                     return Err("its schema has a name with invisible characters".to_owned());
                 }
@@ -91,13 +92,9 @@ fn cleaned(value: Value, place: Place) -> Result<Value, String> {
                     key if TEXT_KEYWORDS.contains(&key) => Place::Text,
                     _ => Place::Schema,
                 };
-                Ok((key, cleaned(value, within)?))
-            };
-            fields
-                .into_iter()
-                .map(field)
-                .collect::<Result<_, _>>()
-                .map(Value::Object)
+                cleaned_fields.insert(key, cleaned(value, within)?);
+            }
+            Ok(Value::Object(cleaned_fields))
         }
         Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => Ok(value),
     }
@@ -110,39 +107,37 @@ fn masked(mask: &Mask, schema: Value) -> Value {
         Value::String(text) => Value::String(mask.apply(&text).into_owned()),
         Value::Array(items) => items.into_iter().map(|item| masked(mask, item)).collect(),
         Value::Object(fields) => {
-            let field = |(key, value): (String, Value)| {
-                if key != "properties" {
-                    return (key, masked(mask, value));
-                }
-                let Value::Object(properties) = value else {
-                    return (key, masked(mask, value));
+            let fields = fields.into_iter().map(|(key, value)| {
+                let value = match value {
+                    Value::Object(properties) if key == "properties" => {
+                        Value::Object(mask_properties(mask, properties))
+                    }
+                    value => masked(mask, value),
                 };
-                (key, Value::Object(mask_properties(mask, properties)))
-            };
-            Value::Object(fields.into_iter().map(field).collect())
+                (key, value)
+            });
+            Value::Object(fields.collect())
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => schema,
     }
 }
 
-fn mask_properties(mask: &Mask, properties: Map<String, Value>) -> Map<String, Value> {
-    let property = |(name, value): (String, Value)| {
-        let mut value = masked(mask, value);
-        for sample in SAMPLE_KEYWORDS {
-            if let Some(held) = value.get_mut(sample) {
-                let values = if let Value::Array(values) = held {
-                    values.iter_mut().collect()
-                } else {
-                    vec![held]
-                };
-                for held in values {
-                    *held = mask_sample(mask, &name, held);
+fn mask_properties(mask: &Mask, mut properties: Map<String, Value>) -> Map<String, Value> {
+    for (name, value) in &mut properties {
+        *value = masked(mask, value.take());
+        for keyword in SAMPLE_KEYWORDS {
+            match value.get_mut(keyword) {
+                Some(Value::Array(samples)) => {
+                    for sample in samples {
+                        *sample = mask_sample(mask, name, sample);
+                    }
                 }
+                Some(sample) => *sample = mask_sample(mask, name, sample),
+                None => {}
             }
         }
-        (name, value)
-    };
-    properties.into_iter().map(property).collect()
+    }
+    properties
 }
 
 fn mask_sample(mask: &Mask, name: &str, value: &Value) -> Value {

@@ -21,7 +21,7 @@ pub(super) struct Server {
     pub(super) config: ServerConfig,
     /// The token of a server over HTTP, which outlives its connections.
     token: Option<Arc<BearerToken>>,
-    /// The connection that lists the tools; also that of every session, unless each has its own.
+    /// The connection that lists the tools. Sessions share it, too, unless each has a separate one.
     shared: Arc<ConnectionSlot>,
     sessions: SessionConnections,
     /// One permit for each call that may be in flight.
@@ -72,14 +72,11 @@ impl Server {
         slot: &ConnectionSlot,
         context: &ConnectionContext,
     ) -> Result<Arc<Connection>, Error> {
-        slot.connection(
-            Endpoint {
-                config: &self.config,
-                token: self.token.as_ref(),
-            },
-            context,
-        )
-        .await
+        let endpoint = Endpoint {
+            config: &self.config,
+            token: self.token.as_ref(),
+        };
+        slot.connection(endpoint, context).await
     }
 
     /// Closes the connection that only the run with this lease has used.

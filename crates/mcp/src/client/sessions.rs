@@ -1,6 +1,6 @@
 //! The connections to a server with `scope: session`, each assigned to one run.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::sync::Arc;
 
 use super::session_limit::SessionLimit;
@@ -31,7 +31,7 @@ impl SessionConnections {
 
     /// The place of the connection of this run, which is opened by its first call.
     pub(super) fn of(&self, lease: Lease) -> Arc<ConnectionSlot> {
-        let mut runs = self.runs();
+        let mut runs = self.runs.lock();
         // A call that was dropped at the end of its run may have left a place without a connection.
         runs.retain(|run| {
             run.lease == lease || run.slot.is_opened() || Arc::strong_count(&run.slot) > 1
@@ -49,10 +49,6 @@ impl SessionConnections {
 
     /// Closes the connection of this run.
     pub(super) fn end(&self, lease: Lease) {
-        self.runs().retain(|run| run.lease != lease);
-    }
-
-    fn runs(&self) -> MutexGuard<'_, Vec<Run>> {
-        self.runs.lock()
+        self.runs.lock().retain(|run| run.lease != lease);
     }
 }

@@ -1,6 +1,6 @@
 //! A shared connection: one caller opens it for all, and opens it again after a loss.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::Error;
 /// that restarts do not all return at once.
 const RECONNECT_DELAY_MS: std::ops::RangeInclusive<u64> = 250..=750;
 
-/// The place of a connection that all sessions of a worker share, or that one session has for itself.
+/// A connection that all sessions of a worker share, or that belongs to one session. It is opened when it is needed.
 #[derive(Debug, Default)]
 pub(super) struct ConnectionSlot {
     current: Mutex<Arc<Attempt>>,
@@ -28,7 +28,7 @@ pub(super) struct ConnectionSlot {
 #[derive(Debug, Default)]
 struct Attempt {
     cell: OnceCell<Arc<Connection>>,
-    /// The connection before this one was lost, so this one is not opened earlier.
+    /// The earliest time at which it is opened, if the connection before it was lost.
     not_before: Option<Instant>,
 }
 
@@ -51,7 +51,7 @@ impl ConnectionSlot {
         context: &ConnectionContext,
     ) -> Result<Arc<Connection>, Error> {
         for _ in 0..2 {
-            let attempt = Arc::clone(&self.current());
+            let attempt = Arc::clone(&self.current.lock());
             let opened = attempt
                 .cell
                 .get_or_try_init(|| self.open(&attempt, endpoint, context))
@@ -92,12 +92,10 @@ impl ConnectionSlot {
 
     /// Makes the next caller open a new connection. Callers that still use this one keep it.
     pub(super) fn discard(&self, connection: &Arc<Connection>) {
-        let mut current = self.current();
-        if current
-            .cell
-            .get()
-            .is_some_and(|opened| Arc::ptr_eq(opened, connection))
-        {
+        let mut current = self.current.lock();
+        let opened = current.cell.get();
+        // Another caller may have discarded it already, and a third one may have opened the next one.
+        if opened.is_some_and(|opened| Arc::ptr_eq(opened, connection)) {
             let delay = Duration::from_millis(fastrand::u64(RECONNECT_DELAY_MS));
             *current = Arc::new(Attempt {
                 cell: OnceCell::new(),
@@ -108,10 +106,6 @@ impl ConnectionSlot {
 
     /// Whether a connection was opened here and not discarded.
     pub(super) fn is_opened(&self) -> bool {
-        self.current().cell.initialized()
-    }
-
-    fn current(&self) -> MutexGuard<'_, Arc<Attempt>> {
-        self.current.lock()
+        self.current.lock().cell.initialized()
     }
 }

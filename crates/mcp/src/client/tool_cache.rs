@@ -5,7 +5,7 @@
 //! older than some minutes. A separate task requests the list: an alert waits for it only for a short time, and a
 //! server that starts slowly still has time to finish.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -85,11 +85,9 @@ impl CachedServer {
         };
         // An aborted request ends as well, without a list.
         let waited = tokio::time::timeout(MAX_WAIT, ended.cancelled()).await;
-        let state = self.state();
-        if let Some(last) = state
-            .last
-            .as_ref()
-            .filter(|last| last.live_connection().is_some())
+        let state = self.state.lock();
+        if let Some(last) = &state.last
+            && last.live_connection().is_some()
         {
             return Ok(Arc::clone(&last.tools));
         }
@@ -104,7 +102,7 @@ impl CachedServer {
     }
 
     fn lookup(self: &Arc<Self>, context: &Arc<ConnectionContext>) -> Lookup {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let live = state
             .last
             .as_ref()
@@ -134,21 +132,21 @@ impl CachedServer {
     fn request(self: &Arc<Self>, context: &Arc<ConnectionContext>) -> CancellationToken {
         let ended = CancellationToken::new();
         let ends = ended.clone().drop_guard();
-        let (cached, context) = (Arc::clone(self), Arc::clone(context));
+        let cached = Arc::clone(self);
+        let context = Arc::clone(context);
         context.tasks.clone().spawn(async move {
             let _ends = ends;
             let listing = context
                 .shutdown
                 .run_until_cancelled(list(&cached.server, &context));
             let Some(listed) = listing.await else { return };
-            let mut state = cached.state();
+            let mut state = cached.state.lock();
             match listed {
                 Ok((tools, connection)) => {
-                    let (connection, listed_at) = (Arc::downgrade(&connection), Instant::now());
                     state.last = Some(CachedList {
                         tools,
-                        connection,
-                        listed_at,
+                        connection: Arc::downgrade(&connection),
+                        listed_at: Instant::now(),
                     });
                     state.last_failure = None;
                 }
@@ -167,10 +165,6 @@ impl CachedServer {
             }
         });
         ended
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
     }
 }
 

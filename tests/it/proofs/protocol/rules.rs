@@ -35,7 +35,7 @@ pub(super) enum Rule {
     PublishFromTable,
     /// A refused publish says nothing about ownership. `bus/timeline/publisher.rs`
     RefusalIsNoVerdict,
-    /// An ended alert or session is settled before its message is acknowledged. `engine/delivery/settler.rs`
+    /// An ended alert or session is settled before its message is acknowledged. `engine/delivery/settler/mod.rs`
     SettleBeforeAck,
     /// It is settled only after all its events are published. `engine/delivery/settle.rs`
     PublishBeforeSettled,

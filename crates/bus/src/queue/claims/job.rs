@@ -51,9 +51,6 @@ impl Claimed {
             info.stream_sequence,
             info.published.unix_timestamp_nanos(),
         );
-        let stream_sequence = info.stream_sequence;
-        let deliveries = u64::try_from(info.delivered).unwrap_or_default();
-
         let headers = headers::allowed(message.headers.as_ref());
         let (alert_id, fault) = match chosen_session_id(&headers) {
             Ok(chosen) => (
@@ -63,29 +60,28 @@ impl Claimed {
             Err(invalid) => (derived_id, Some(invalid.into())),
         };
         let keep = message.payload.len() <= max_body_bytes;
-        let queued_at = stored_at(info.published.unix_timestamp_nanos());
         let received = Received {
             alert_id,
             body_sha256: Sha256::digest(&message.payload).into(),
             body: keep.then(|| message.payload.to_vec()),
             headers,
             subject: message.subject.to_string(),
-            stream_sequence,
-            queued_at,
+            stream_sequence: info.stream_sequence,
+            queued_at: stored_at(info.published.unix_timestamp_nanos()),
         };
-        let delivery = Arc::new(JetStreamDelivery {
+        let delivery = JetStreamDelivery {
             client: context.client(),
             reply,
-        });
+        };
         Some(Self {
+            priority,
+            deliveries: u64::try_from(info.delivered).unwrap_or_default(),
             job: Job {
                 received,
                 derived_id,
                 fault,
-                delivery,
+                delivery: Arc::new(delivery),
             },
-            priority,
-            deliveries,
         })
     }
 

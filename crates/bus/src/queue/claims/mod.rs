@@ -1,7 +1,7 @@
 //! The claim loop: takes alerts out of the queue, as many as there are free slots.
 //!
-//! Pull requests are answered on an inbox of our own. async-nats' stream requests more alerts than there are slots and,
-//! when it is dropped, leaves the alerts that are on their way until `ack_wait`; our inbox is read until no request is
+//! Pull requests are answered on a separate inbox. async-nats' stream requests more alerts than there are slots and,
+//! when it is dropped, leaves the alerts that are on their way until `ack_wait`; this inbox is read until no request is
 //! left at the server.
 
 mod settings;

@@ -45,16 +45,13 @@ impl PendingPulls {
     ) -> usize {
         let number = self.sent;
         self.sent += 1;
-        let deadline = Instant::now() + idle_timeout;
-        self.pending.insert(
-            priority,
-            PendingPull {
-                number,
-                left: batch,
-                idle_timeout,
-                deadline,
-            },
-        );
+        let pull = PendingPull {
+            number,
+            left: batch,
+            idle_timeout,
+            deadline: Instant::now() + idle_timeout,
+        };
+        self.pending.insert(priority, pull);
         number
     }
 
@@ -82,10 +79,11 @@ impl PendingPulls {
 
     /// A heartbeat of request `number` has arrived.
     pub(super) fn heartbeat(&mut self, number: usize) {
-        self.pending
-            .values_mut()
-            .filter(|pull| pull.number == number)
-            .for_each(PendingPull::extend);
+        for pull in self.pending.values_mut() {
+            if pull.number == number {
+                pull.extend();
+            }
+        }
     }
 
     /// The server has ended request `number`.

@@ -36,19 +36,17 @@ pub(super) struct PullRequests {
     pub(super) inbox: PullInbox,
     consumers: Vec<(Priority, Consumer<pull::Config>)>,
     pub(super) pending: PendingPulls,
-    /// After a loss: when the earlier requests are over at the latest.
+    /// The time by which the requests before a loss are over.
     unknown_until: Option<Instant>,
 }
 
 impl PullRequests {
     pub(super) async fn open(nats: &Nats) -> Result<Self, Error> {
-        let inbox = PullInbox::open(nats).await?;
-        let pending = PendingPulls::default();
         Ok(Self {
             nats: nats.clone(),
-            inbox,
+            inbox: PullInbox::open(nats).await?,
             consumers: Vec::new(),
-            pending,
+            pending: PendingPulls::default(),
             unknown_until: None,
         })
     }
@@ -137,11 +135,10 @@ impl PullRequests {
         is_wanted: impl Fn(Priority) -> bool + Send + Sync,
     ) -> Result<Vec<ConsumerProgress>, Lost> {
         let mut waiting = Vec::new();
-        for (priority, consumer) in self
-            .consumers
-            .iter()
-            .filter(|(priority, _)| is_wanted(*priority))
-        {
+        for (priority, consumer) in &self.consumers {
+            if !is_wanted(*priority) {
+                continue;
+            }
             let info = tokio::time::timeout(REPLY_TIMEOUT, consumer.get_info()).await;
             let info = info.map_err(|_| Lost("no answer about a consumer".to_owned()))??;
             waiting.extend(ConsumerProgress::of(*priority, &info));

@@ -111,7 +111,6 @@ async fn a_panic_while_an_alert_is_read_counts_and_the_worker_lives() {
 
 #[tokio::test(start_paused = true)]
 async fn an_attempt_without_death_or_decision_is_refunded() {
-    let raced = || vec![Opened::Raced, Opened::Raced, Opened::Raced];
     let three = words(&[
         "receive 7",
         "join",
@@ -128,7 +127,7 @@ async fn an_attempt_without_death_or_decision_is_refunded() {
     ]);
     let once = words(&["receive 7", "join", "open", "refund_attempt 7"]);
     let table = [
-        ("races", vec![NEW, NEW, NEW], raced(), None, three),
+        ("races", vec![NEW; 3], vec![Opened::Raced; 3], None, three),
         (
             "a session that is being cancelled",
             vec![NEW],

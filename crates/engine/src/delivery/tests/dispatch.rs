@@ -225,7 +225,8 @@ async fn an_execution_that_panics_is_a_death_and_not_a_release() {
 async fn a_broker_that_does_not_answer_holds_up_no_renewal_and_not_their_end() {
     let harness = DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED);
     let _run = harness.insert_run(FakeDelivery::unanswered());
-    let (began, end) = (Instant::now(), CancellationToken::new());
+    let began = Instant::now();
+    let end = CancellationToken::new();
     let renewing = LeaseRenewal(Arc::clone(&harness.dispatcher)).run(end.clone());
     let ending = async {
         tokio::time::sleep(Duration::from_secs(31)).await; // paused time
@@ -512,7 +513,8 @@ async fn a_session_whose_call_breaks_the_llm_service_is_given_up_after_counted_r
         .map(String::as_str)
         .filter(|asked| asked.starts_with("release"))
         .collect();
-    let (free, counted) = ("release", "release counted");
+    let free = "release";
+    let counted = "release counted";
     assert_eq!(
         released,
         [free, free, counted, counted, counted, counted],

@@ -105,7 +105,8 @@ async fn a_worker_without_predecessors_asks_nothing_and_inherits_no_more_than_it
 #[tokio::test(start_paused = true)]
 async fn a_worker_inherits_when_the_llm_service_serves_within_a_lease() {
     let harness = DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED);
-    let (dispatcher, serving) = (&harness.dispatcher, &harness.scene.ports.model.serving);
+    let dispatcher = &harness.dispatcher;
+    let serving = &harness.scene.ports.model.serving;
     assert!(dispatcher.may_inherit().await);
     *serving.lock() = Some(false);
     let returns = async {

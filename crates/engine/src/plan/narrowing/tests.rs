@@ -65,8 +65,6 @@ fn tools(config: &Config, team: &str, header: Option<&str>) -> Result<BTreeSet<S
 #[test]
 fn a_route_and_a_header_only_remove_tools() {
     let config = config();
-    let found =
-        |team, header| tools(&config, team, header).map(|tools| Vec::from_iter(tools).join(" "));
     let unknown = |pattern: &str| {
         Err(PlanError::UnknownTools {
             pattern: pattern.to_owned(),
@@ -94,7 +92,8 @@ fn a_route_and_a_header_only_remove_tools() {
         ("", Some("logs.search"), unknown("logs.search")),
         ("pay", Some("pg.top"), unknown("pg.top")),
     ] {
-        assert_eq!(found(team, header), expected, "{team} {header:?}");
+        let found = tools(&config, team, header).map(|tools| Vec::from_iter(tools).join(" "));
+        assert_eq!(found, expected, "{team} {header:?}");
     }
 }
 

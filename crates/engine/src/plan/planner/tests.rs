@@ -270,16 +270,15 @@ fn every_agent_has_the_fallback_providers_of_its_nearest_layer_without_its_own()
     )
     .unwrap();
     let agents = plan.stages.iter().flat_map(|stage| &stage.agents);
-    let names = |agent: &AgentPlan| {
-        agent
+    let mut planned = Vec::new();
+    for agent in agents {
+        let names: Vec<&str> = agent
             .providers
             .iter()
-            .map(|provider| provider.name.clone())
-            .collect::<Vec<_>>()
-    };
-    let planned: Vec<String> = agents
-        .map(|agent| format!("{}: {}", agent.name, names(agent).join(", ")))
-        .collect();
+            .map(|provider| provider.name.as_str())
+            .collect();
+        planned.push(format!("{}: {}", agent.name, names.join(", ")));
+    }
     assert_eq!(
         planned,
         ["sre: large, small", "dba: small", "synthesis: small, large"]

@@ -1,6 +1,6 @@
 //! Appends entries that the model needs before its next call: updates of the alert, and the time that has passed.
 //!
-//! The run learns their number with every checkpoint and renewal, and reads them only if there are new ones. The
+//! Every checkpoint and renewal returns the number of updates, and the run reads them only if there are new ones. The
 //! number of the last update is in the journal of the execution, so the model gets each update once, from any worker.
 
 use super::Execution;
@@ -64,9 +64,8 @@ impl<W: World> Execution<W> {
     async fn append_before_call(&mut self, mut entries: Vec<Entry>) -> Result<(), Interrupted> {
         if self.state.concluding().is_some() {
             // The request to conclude has to be the last message.
-            let content = self.state.plan().conclusion_prompt.clone();
             entries.push(Entry::Feedback {
-                content,
+                content: self.state.plan().conclusion_prompt.clone(),
                 about: None,
             });
         }

@@ -17,8 +17,8 @@ use tarsy_core::execution::event_refs::RecordedEntry;
 use tarsy_core::execution::recovery::{LostCall, sent_by};
 use tarsy_core::projection::project;
 
-/// Tries to write a checkpoint that the store does not finish in time, each with its own retries, before the session is
-/// released.
+/// Limit of the writes of a checkpoint that the store does not finish in time, before the session is released. Each has
+/// its own retries.
 const MAX_TIMED_OUT: u32 = 3;
 /// Pause between two attempts to write while the store is unavailable.
 const STORE_RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -47,6 +47,7 @@ impl<W: World> Execution<W> {
     /// store commits or refuses it, the lease is lost or the run is stopped: a short outage costs no model's answer.
     /// A store that answers, but does not finish this write, ends the run after some tries.
     pub(super) async fn commit(&mut self, performed: Performed) -> Result<(), Interrupted> {
+        // Made once: a repeated write has the same id and number, so the store commits it at most once.
         let checkpoint = self.checkpoint(performed);
         let began = Instant::now();
         let mut timed_out = 0;
@@ -102,6 +103,7 @@ impl<W: World> Execution<W> {
         if ends {
             instruments::execution_ended(&self.state);
         }
+        // After the commit: a watcher must not see an event that the store does not have.
         if has_events {
             self.ports.feed.committed(self.lease.session_id);
         }
@@ -110,14 +112,14 @@ impl<W: World> Execution<W> {
 
     /// Stores the calls that this run has sent: the store has lost steps, and only this run knows all their calls.
     async fn remember(&self) {
-        let calls = sent_by(&self.state)
-            .into_iter()
-            .map(|call| LostCall {
-                execution_id: self.id,
-                call,
-            })
-            .collect();
-        let written = self.ports.journal.remember(self.lease.session_id, calls);
+        let calls = sent_by(&self.state).into_iter().map(|call| LostCall {
+            execution_id: self.id,
+            call,
+        });
+        let written = self
+            .ports
+            .journal
+            .remember(self.lease.session_id, calls.collect());
         if let Err(error) = self.control.within(STORE_BOUND, written).await {
             tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, %error, "calls of lost steps could not be stored");
         }

@@ -29,7 +29,7 @@ struct Open {
     provider: usize,
     /// The entries from this index on belong to it.
     first_entry: usize,
-    /// Begun by an earlier owner of the session, so that its duration is unknown.
+    /// Whether an earlier owner of the session has begun it, so that its duration is unknown.
     is_resumed: bool,
 }
 
@@ -44,13 +44,16 @@ impl Iteration {
             .entries()
             .iter()
             .rposition(|entry| matches!(entry, Entry::Answer(_)));
-        let open = answer.filter(|_| is_running).map(|first_entry| Open {
-            number: state.iteration(),
-            span: trace::iteration(state.iteration()),
-            provider: state.provider(),
-            first_entry,
-            is_resumed: true,
-        });
+        let open = match answer {
+            Some(first_entry) if is_running => Some(Open {
+                number: state.iteration(),
+                span: trace::iteration(state.iteration()),
+                provider: state.provider(),
+                first_entry,
+                is_resumed: true,
+            }),
+            Some(_) | None => None,
+        };
         Self {
             began: Instant::now(),
             open,
@@ -60,14 +63,13 @@ impl Iteration {
     /// A new iteration, which begins with a call of this provider.
     pub(super) fn begun(state: &State, provider: usize) -> Self {
         let number = state.iteration() + 1;
-        let (span, first_entry) = (trace::iteration(number), state.entries().len());
         Self {
             began: Instant::now(),
             open: Some(Open {
                 number,
-                span,
+                span: trace::iteration(number),
                 provider,
-                first_entry,
+                first_entry: state.entries().len(),
                 is_resumed: false,
             }),
         }
@@ -98,13 +100,18 @@ impl<W: World> Execution<W> {
             .entries()
             .get(open.first_entry..)
             .unwrap_or_default();
-        let (mut outcome, mut usage, mut tools) = ("stopped", Usage::default(), Vec::new());
+        let mut outcome = "stopped";
+        let mut usage = Usage::default();
+        let mut tools = Vec::new();
         for entry in entries {
             if let Entry::Answer(answer) = entry {
-                (outcome, usage) = ("answered", answer.usage);
-                let named =
-                    |tool: &str| plan.tool(tool).map_or("unknown", |spec| spec.name.as_str());
-                tools = answer.calls.iter().map(|call| named(&call.tool)).collect();
+                outcome = "answered";
+                usage = answer.usage;
+                tools.clear();
+                for call in &answer.calls {
+                    let spec = plan.tool(&call.tool);
+                    tools.push(spec.map_or("unknown", |spec| spec.name.as_str()));
+                }
             } else if entry.model_failure().is_some() {
                 outcome = "failed";
             }

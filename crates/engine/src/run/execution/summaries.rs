@@ -80,11 +80,13 @@ impl<W: World> Execution<W> {
         if timeout.is_zero() {
             return Ok(without(NotAsked::NoTime));
         }
-        let Some(request) = self.summary_request(&long, &text, timeout) else {
+        let Some(body) = request::of_summary(&self.state, &long, &text) else {
             return Ok(without(NotAsked::NoProvider));
         };
+        let request = ModelRequest::new(self.lease.session_id, self.id, body, timeout);
         self.control.owned()?;
-        let (provider, asked_at) = (request.provider.clone(), Instant::now());
+        let provider = request.provider.clone();
+        let asked_at = Instant::now();
         let span = gen_ai::chat(&request);
         let asked = self
             .ports
@@ -99,33 +101,8 @@ impl<W: World> Execution<W> {
         let duration = asked_at.elapsed();
         instruments::model_call(&provider.name, &answer, duration);
         gen_ai::answered(&span, &answer);
-        let entries_upto = u32::try_from(self.state.entries().len()).unwrap_or(u32::MAX);
-        let (purpose, error, failure) = (Purpose::Summary, None, None);
-        let call = ModelCallRecord {
-            purpose,
-            provider,
-            entries_upto,
-            answer: None,
-            error,
-            failure,
-            duration,
-        };
+        let call = self.call_record(Purpose::Summary, provider, duration);
         self.summary_of(&long, answer, call)
-    }
-
-    fn summary_request(
-        &self,
-        long: &LongResult,
-        text: &str,
-        timeout: Duration,
-    ) -> Option<ModelRequest> {
-        let body = request::of_summary(&self.state, long, text)?;
-        Some(ModelRequest::new(
-            self.lease.session_id,
-            self.id,
-            body,
-            timeout,
-        ))
     }
 
     /// The summary of an answer, with the completed record of its call.
@@ -133,17 +110,13 @@ impl<W: World> Execution<W> {
         &self,
         long: &LongResult,
         answer: Result<Answer, ModelError>,
-        call: ModelCallRecord,
+        mut call: ModelCallRecord,
     ) -> Result<Made, Interrupted> {
-        let (error, failure) = match answer {
+        let error = match answer {
             Ok(answer) => {
                 let summary = made(long, &answer);
-                let error = Some(summary.error.clone()).filter(|error| !error.is_empty());
-                let call = ModelCallRecord {
-                    answer: Some(answer),
-                    error,
-                    ..call
-                };
+                call.error = Some(summary.error.clone()).filter(|error| !error.is_empty());
+                call.answer = Some(answer);
                 return Ok(Made {
                     summary,
                     call: Some(call),
@@ -152,27 +125,27 @@ impl<W: World> Execution<W> {
             Err(ModelError::Unavailable(error)) => {
                 return Err(ReleaseReason::ModelUnavailable(error).into());
             }
-            Err(ModelError::Broke(error)) => (format!("the llm service broke off: {error}"), None),
+            // The result stays as it is without a summary, so a broken connection need not release the session.
+            Err(ModelError::Broke(error)) => format!("the llm service broke off: {error}"),
             Err(ModelError::Failed {
                 code,
                 message,
                 provider,
                 ..
-            }) => (
-                format!("{code}: {message}"),
-                Some(CallFailure { code, provider }),
-            ),
+            }) => {
+                let error = format!("{code}: {message}");
+                call.failure = Some(CallFailure { code, provider });
+                error
+            }
         };
-        let (session_id, execution_id, event) = (self.lease.session_id, self.id, long.event);
-        tracing::info!(%session_id, %execution_id, event, error, "tool result not summarised: the model call failed");
-        let summary = missing(long, error.clone());
+        tracing::info!(
+            session_id = %self.lease.session_id, execution_id = %self.id, event = long.event, error,
+            "tool result not summarised: the model call failed"
+        );
+        call.error = Some(error.clone());
         Ok(Made {
-            summary,
-            call: Some(ModelCallRecord {
-                error: Some(error),
-                failure,
-                ..call
-            }),
+            summary: missing(long, error),
+            call: Some(call),
         })
     }
 }

@@ -156,7 +156,9 @@ impl Play {
             .values()
             .flatten()
             .map(|recorded| serde_json::to_string(&recorded.entry).unwrap());
-        let (journal, events, end) = (journal.collect::<String>(), &disk.events, &disk.end);
+        let journal = journal.collect::<String>();
+        let events = &disk.events;
+        let end = &disk.end;
         let deltas: String = self
             .scene
             .ports

@@ -58,15 +58,13 @@ fn scene(script: Script, from: u32) -> Scene {
 }
 
 fn sent(scene: &Scene) -> Vec<u32> {
-    let journal = scene.journal();
-    let upto = |entry: &Entry| {
+    let mut sent = Vec::new();
+    for entry in scene.journal() {
         if let Entry::AlertUpdated(updated) = entry {
-            Some(updated.upto)
-        } else {
-            None
+            sent.push(updated.upto);
         }
-    };
-    journal.iter().filter_map(upto).collect()
+    }
+    sent
 }
 
 fn events(scene: &Scene) -> usize {

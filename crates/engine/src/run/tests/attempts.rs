@@ -64,7 +64,8 @@ async fn a_model_call_that_a_crash_repeats_has_the_next_attempt() {
             (4, 1)
         ]
     );
-    let (mut repeated, writes) = (0, whole.disk().writes);
+    let mut repeated = 0;
+    let writes = whole.disk().writes;
     for death in (1..=writes).flat_map(|n| [Death::Before(n), Death::After(n)]) {
         let scene = Scene::new(Strategy::NativeThinking, 9, script());
         crash(&scene, death).await;

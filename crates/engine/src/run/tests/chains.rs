@@ -68,13 +68,12 @@ fn end(scene: &Scene) -> SessionEnd {
 
 /// Status of every execution and of its stage.
 fn statuses(scene: &Scene) -> Vec<(RunStatus, Vec<RunStatus>)> {
-    let of = |stage: &crate::ports::StageRecord| {
-        (
-            stage.status,
-            stage.executions.iter().map(|run| run.status).collect(),
-        )
-    };
-    scene.disk().record.stages.iter().map(of).collect()
+    let mut statuses = Vec::new();
+    for stage in &scene.disk().record.stages {
+        let of_executions = stage.executions.iter().map(|run| run.status).collect();
+        statuses.push((stage.status, of_executions));
+    }
+    statuses
 }
 
 /// The journal of an agent.
@@ -89,15 +88,11 @@ fn journal(scene: &Scene, stage_no: u32, agent_no: u32) -> Vec<Entry> {
 
 /// The journals of all agents, with the numbers of the events. The times are those of a real clock.
 fn journals(scene: &Scene) -> BTreeMap<ExecutionId, Vec<RecordedEntry>> {
-    let timeless = |recorded: RecordedEntry| RecordedEntry {
-        at: None,
-        ..recorded
-    };
-    let journals = scene.disk().entries.clone();
-    journals
-        .into_iter()
-        .map(|(id, entries)| (id, entries.into_iter().map(timeless).collect()))
-        .collect()
+    let mut journals = scene.disk().entries.clone();
+    for recorded in journals.values_mut().flatten() {
+        recorded.at = None;
+    }
+    journals.into_iter().collect()
 }
 
 /// The number of calls of each agent's model.
@@ -162,7 +157,8 @@ async fn after_a_crash_at_any_write_a_parallel_stage_ends_with_the_same_journals
             assert_eq!(run(&scene, control()).await, Ok(()), "{death:?}");
         }
         assert_eq!(journals(&scene), entries, "{death:?}");
-        let (emitted, all) = (scene.disk().events.len(), whole.disk().events.len());
+        let emitted = scene.disk().events.len();
+        let all = whole.disk().events.len();
         assert_eq!(emitted, all, "no event is missing or doubled: {death:?}");
         for (model, count) in paid(&whole) {
             let again = paid(&scene)[&model] - count;

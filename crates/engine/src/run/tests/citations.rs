@@ -59,7 +59,8 @@ async fn after_a_crash_at_any_write_the_model_sees_the_same_event_numbers() {
     for strategy in [Strategy::React, Strategy::NativeThinking] {
         let whole = scene(strategy);
         run(&whole).await;
-        let (expected, writes) = (conversations(&whole), whole.disk().writes);
+        let expected = conversations(&whole);
+        let writes = whole.disk().writes;
         assert!(format!("{expected:?}").contains("[event "), "{expected:?}");
         for death in (1..=writes).flat_map(|n| [Death::Before(n), Death::After(n)]) {
             let scene = scene(strategy);

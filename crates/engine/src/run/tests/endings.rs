@@ -10,7 +10,7 @@ use super::control;
 use crate::ports::RunStatus;
 use crate::run::control::Control;
 use crate::testing::{Death, Scene, Turn};
-use tarsy_core::execution::entry::{Entry, Outcome, StopReason, ToolResult};
+use tarsy_core::execution::entry::{Entry, Outcome, StopReason};
 use tarsy_core::plan::Strategy;
 use tarsy_core::timeline::EventType;
 
@@ -20,7 +20,8 @@ async fn run(scene: &Scene, control: Control) {
 
 /// Runs and stops after so many seconds; returns the seconds that it took.
 async fn run_stopped(scene: &Scene, after: u64, stops: &[StopReason]) -> u64 {
-    let (control, began) = (control(), Instant::now());
+    let control = control();
+    let began = Instant::now();
     let stopping = async {
         tokio::time::sleep(Duration::from_secs(after)).await; // paused time
         stops.iter().for_each(|stop| control.stop(*stop));
@@ -105,10 +106,8 @@ async fn an_investigation_that_is_stopped_at_any_write_makes_no_further_call() {
             }
             let before = sent(&scene);
             let last = scene.journal().pop();
-            let (over, started) = (
-                matches!(last, Some(Entry::Ended { .. })),
-                matches!(last, Some(Entry::Started { .. })),
-            );
+            let over = matches!(last, Some(Entry::Ended { .. }));
+            let started = matches!(last, Some(Entry::Started { .. }));
             stops.iter().for_each(|stop| control.stop(*stop));
             scene.ports.journal.go_on.notify_one();
             running.await;
@@ -228,18 +227,17 @@ async fn another_stop_reason_forces_the_conclusion_and_a_cancel_after_it_ends_it
 
 #[tokio::test(start_paused = true)]
 async fn a_forced_conclusion_has_its_own_time_within_that_of_the_session() {
-    let turns = || {
-        vec![
+    let scene = || {
+        let turns = vec![
             Turn::Slowly(100, "", vec![("a", "k8s.get")]),
             Turn::NeverAnswers,
-        ]
-    };
-    let scene = || {
-        let scene = Scene::new(Strategy::NativeThinking, 1, turns());
+        ];
+        let scene = Scene::new(Strategy::NativeThinking, 1, turns);
         *scene.ports.tools.call_duration.lock() = Duration::from_secs(15);
         scene
     };
-    let (whole, began) = (scene(), Instant::now());
+    let whole = scene();
+    let began = Instant::now();
     run(&whole, control()).await;
     assert_eq!(began.elapsed().as_secs(), 100 + 15 + 120);
     let error = "forced conclusion LLM call failed: no answer within 120 s".to_owned();
@@ -367,30 +365,25 @@ async fn a_synthesis_that_fails_twice_leaves_the_analyses_of_its_agents() {
 
 /// An answer with so many calls of this tool, each with its own id.
 fn asks(seconds: u64, count: usize, tool: &'static str) -> Turn {
-    let id = |number: usize| &*Box::leak(format!("c{number}").into_boxed_str());
-    Turn::Slowly(
-        seconds,
-        "",
-        (1..=count).map(|number| (id(number), tool)).collect(),
-    )
+    let mut calls = Vec::new();
+    for number in 1..=count {
+        let id: &'static str = Box::leak(format!("c{number}").into_boxed_str());
+        calls.push((id, tool));
+    }
+    Turn::Slowly(seconds, "", calls)
 }
 
 /// The results of calls that were not run, in their order.
 fn not_run(scene: &Scene) -> Vec<(String, String)> {
-    let result = |entry| {
-        if let Entry::ToolResult(ToolResult {
-            call_id, content, ..
-        }) = entry
+    let mut not_run = Vec::new();
+    for entry in scene.journal() {
+        if let Entry::ToolResult(result) = entry
+            && result.content.starts_with("Error: not ")
         {
-            Some((call_id, content))
-        } else {
-            None
+            not_run.push((result.call_id, result.content));
         }
-    };
-    let results = scene.journal().into_iter().filter_map(result);
-    results
-        .filter(|(_, content)| content.starts_with("Error: not "))
-        .collect()
+    }
+    not_run
 }
 
 const NO_TIME: &str =
@@ -399,14 +392,12 @@ const NO_TIME: &str =
 #[tokio::test(start_paused = true)]
 async fn all_calls_of_an_answer_share_the_rest_of_the_iteration() {
     for model_secs in [0, 100] {
-        let (scene, began) = (
-            Scene::new(
-                Strategy::NativeThinking,
-                9,
-                vec![asks(model_secs, 17, "k8s.get")],
-            ),
-            Instant::now(),
+        let scene = Scene::new(
+            Strategy::NativeThinking,
+            9,
+            vec![asks(model_secs, 17, "k8s.get")],
         );
+        let began = Instant::now();
         *scene.ports.tools.call_duration.lock() = Duration::from_hours(1);
         run(&scene, control()).await;
         assert_eq!(
@@ -433,8 +424,10 @@ async fn a_call_that_may_change_something_is_not_started_without_time() {
         not_run(&scene),
         ["w", "x"].map(|id| (id.to_owned(), NO_TIME.to_owned()))
     );
-    let wrong = |entry: &Entry| matches!(entry, Entry::Started { .. } | Entry::Lost { .. });
-    assert!(!scene.journal().iter().any(wrong), "{:#?}", scene.journal());
+    for entry in scene.journal() {
+        let is_started_or_lost = matches!(entry, Entry::Started { .. } | Entry::Lost { .. });
+        assert!(!is_started_or_lost, "{:#?}", scene.journal());
+    }
 }
 
 #[tokio::test(start_paused = true)]

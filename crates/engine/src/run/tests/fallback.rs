@@ -114,7 +114,9 @@ async fn after_a_crash_around_a_switch_the_next_worker_goes_on_with_one_switch()
             (1, 1),
             "{turns:?}"
         );
-        let (journal, writes, paid) = (whole.journal(), whole.disk().writes, asked(&whole).len());
+        let journal = whole.journal();
+        let writes = whole.disk().writes;
+        let paid = asked(&whole).len();
         for death in (1..=writes).flat_map(|n| [Death::Before(n), Death::After(n)]) {
             let scene = new();
             scene.disk().death = death;

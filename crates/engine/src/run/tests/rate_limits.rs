@@ -15,14 +15,13 @@ use tarsy_core::timeline::EventType;
 
 /// Codes of the failed calls in the journal.
 fn failures(scene: &Scene) -> Vec<String> {
-    let code = |entry: Entry| {
+    let mut codes = Vec::new();
+    for entry in scene.journal() {
         if let Entry::Failed { code, .. } = entry {
-            Some(code)
-        } else {
-            None
+            codes.push(code);
         }
-    };
-    scene.journal().into_iter().filter_map(code).collect()
+    }
+    codes
 }
 
 fn calls(scene: &Scene) -> u32 {

@@ -8,7 +8,7 @@ use chrono::Utc;
 
 use super::survival::scripts;
 use super::{control, run};
-use crate::ports::{Journal as _, Message, ModelRequest, StageRecord, Timeline};
+use crate::ports::{Journal as _, ModelRequest, Timeline};
 use crate::testing::{Death, Disk, Scene, Turn};
 use tarsy_core::clock::ClockPlan;
 use tarsy_core::execution::decide::Purpose;
@@ -41,13 +41,10 @@ impl Addition {
         let mut disk = scene.disk();
         let stages = &mut disk.record.plan.stages;
         let agent = Arc::make_mut(&mut stages[0].agents[0]);
-        let named = |name: &str, provider: &ProviderPlan| {
-            let (name, model) = (name.to_owned(), name.to_owned());
-            ProviderPlan {
-                name,
-                model,
-                ..provider.clone()
-            }
+        let named = |name: &str, provider: &ProviderPlan| ProviderPlan {
+            name: name.to_owned(),
+            model: name.to_owned(),
+            ..provider.clone()
         };
         match self {
             Self::Nothing => {}
@@ -85,18 +82,14 @@ impl Addition {
 /// The plan of the agent of an execution.
 fn plan_of(scene: &Scene, execution: ExecutionId) -> Arc<AgentPlan> {
     let disk = scene.disk();
-    let of_stage = |stage: &StageRecord| {
-        let found = stage
-            .executions
-            .iter()
-            .find(|run| run.execution_id == execution)?;
-        disk.record
-            .plan
-            .stage(stage.stage_no)?
-            .agent(found.agent_no)
-            .map(Arc::clone)
-    };
-    disk.record.stages.iter().find_map(of_stage).unwrap()
+    for stage in &disk.record.stages {
+        let mut executions = stage.executions.iter();
+        if let Some(found) = executions.find(|run| run.execution_id == execution) {
+            let stage = disk.record.plan.stage(stage.stage_no).unwrap();
+            return Arc::clone(stage.agent(found.agent_no).unwrap());
+        }
+    }
+    panic!("no stage has {execution}");
 }
 
 /// The request of a stored call, made again. `timeout` is the one part that is not made from the journal.
@@ -164,9 +157,11 @@ async fn assert_rebuilt(scene: &Scene, what: &str, counts: &mut BTreeMap<&'stati
             "{what}"
         );
         assert_eq!(rebuilt.provider.name, record.provider.name, "{what}");
-        let is_blanked = |message: &&Message| message.content.contains("was removed to save space");
         *counts.entry(call.purpose.as_str()).or_default() += 1;
-        *counts.entry("blanked").or_default() += rebuilt.messages.iter().filter(is_blanked).count();
+        for message in &rebuilt.messages {
+            let is_blanked = message.content.contains("was removed to save space");
+            *counts.entry("blanked").or_default() += usize::from(is_blanked);
+        }
         *counts.entry("switched").or_default() += usize::from(rebuilt.clear_cache);
     }
 }

@@ -55,14 +55,13 @@ fn requests(scene: &Scene, model: &str) -> Vec<ModelRequest> {
 }
 
 fn summaries(scene: &Scene) -> Vec<Summary> {
-    let summary = |entry: Entry| {
+    let mut summaries = Vec::new();
+    for entry in scene.journal() {
         if let Entry::Summarised(summary) = entry {
-            Some(summary)
-        } else {
-            None
+            summaries.push(summary);
         }
-    };
-    scene.journal().into_iter().filter_map(summary).collect()
+    }
+    summaries
 }
 
 #[tokio::test]
@@ -82,11 +81,9 @@ async fn a_long_result_is_summarised_and_the_summary_is_counted() {
         .map(|m| m.content)
         .collect();
     let summary = "    [a summary of the result by a model; tarsy.read_result shows the whole result]\n    3 pods";
-    let (refused, a, c) = (
-        "[event 7]\n    k8s.refused says hello",
-        "[event 6]\n",
-        "[event 8]\n",
-    );
+    let refused = "[event 7]\n    k8s.refused says hello";
+    let a = "[event 6]\n";
+    let c = "[event 8]\n";
     assert_eq!(
         shown[3..],
         [
@@ -254,7 +251,8 @@ async fn a_used_up_budget_pays_for_no_summary() {
 async fn survives(made: impl Fn() -> Scene, check: impl Fn(&Scene, Death)) {
     let whole = made();
     assert_eq!(run(&whole, control()).await, Ok(()));
-    let (journal, writes) = (whole.journal(), whole.disk().writes);
+    let journal = whole.journal();
+    let writes = whole.disk().writes;
     for death in (1..=writes).flat_map(|n| [Death::Before(n), Death::After(n)]) {
         let scene = made();
         scene.disk().death = death;

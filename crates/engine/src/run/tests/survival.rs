@@ -10,7 +10,7 @@ use crate::ports::RunStatus;
 use crate::run::control::{Control, Interrupted, ReleaseReason};
 use crate::run::session::LeasedSession;
 use crate::testing::{Death, Scene, Turn};
-use tarsy_core::execution::entry::{Entry, Outcome, StopReason, ToolCall, ToolResult};
+use tarsy_core::execution::entry::{Entry, Outcome, StopReason, ToolCall};
 use tarsy_core::execution::results::lost;
 use tarsy_core::plan::Strategy;
 use tarsy_core::timeline::EventType;
@@ -209,42 +209,30 @@ fn synthesis_scripts() -> Vec<(Strategy, u32, Vec<Turn>)> {
 /// Compares two journals, except for changing calls that were in flight at a crash and so are lost.
 fn same_but_for_lost(journal: &[Entry], whole: &[Entry], calls: &[ToolCall]) -> bool {
     let without_facts = |entries: &[Entry]| -> Vec<Entry> {
-        let fact = |entry: &&Entry| !matches!(entry, Entry::Lost { .. });
-        let may_be_lost = |id: &str| calls.iter().any(|call| !call.read_only && call.id == id);
-        let without_result = |entry: &Entry| {
-            let mut entry = entry.clone();
-            if let Entry::ToolResult(ToolResult {
-                call_id,
-                content,
-                is_error,
-                ..
-            })
-            | Entry::Observation(ToolResult {
-                call_id,
-                content,
-                is_error,
-                ..
-            }) = &mut entry
-                && may_be_lost(call_id)
-            {
-                (*content, *is_error) = (String::new(), true);
+        let mut entries = entries.to_vec();
+        entries.retain(|entry| !matches!(entry, Entry::Lost { .. }));
+        for entry in &mut entries {
+            if let Entry::ToolResult(result) | Entry::Observation(result) = entry {
+                let mut changing = calls.iter().filter(|call| !call.read_only);
+                if changing.any(|call| call.id == result.call_id) {
+                    result.content.clear();
+                    result.is_error = true;
+                }
             }
-            entry
-        };
-        entries.iter().filter(fact).map(without_result).collect()
+        }
+        entries
     };
     without_facts(journal) == without_facts(whole)
 }
 
 fn calls_of(entries: &[Entry]) -> Vec<ToolCall> {
-    let calls = |entry: &Entry| {
+    let mut calls = Vec::new();
+    for entry in entries {
         if let Entry::Answer(answer) = entry {
-            answer.calls.clone()
-        } else {
-            vec![]
+            calls.extend(answer.calls.clone());
         }
-    };
-    entries.iter().flat_map(calls).collect()
+    }
+    calls
 }
 
 #[tokio::test(start_paused = true)]
@@ -253,11 +241,9 @@ async fn after_a_crash_at_any_write_the_next_worker_ends_with_the_same_journal()
     for (strategy, limit, turns) in scripts() {
         let whole = Scene::new(strategy, limit, turns.clone());
         assert_eq!(run(&whole, control()).await, Ok(()));
-        let (journal, writes, paid) = (
-            whole.journal(),
-            whole.disk().writes,
-            *whole.ports.model.calls.lock(),
-        );
+        let journal = whole.journal();
+        let writes = whole.disk().writes;
+        let paid = *whole.ports.model.calls.lock();
         let calls = calls_of(&journal);
         let deaths = (1..=writes).flat_map(|n| [Death::Before(n), Death::After(n)]);
         for death in deaths {

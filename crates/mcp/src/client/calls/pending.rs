@@ -1,7 +1,7 @@
 //! Requests that wait for their answers. Progress extends the time-out of a request; a request that ends without an
 //! answer is cancelled at its server.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ const GIVEN_UP: &str = "the call was given up";
 pub(in crate::client) struct RequestTimeouts {
     /// The time until the answer or a report of progress, each time anew.
     pub(in crate::client) idle: Duration,
-    /// In all.
+    /// The time until the answer, however much progress is reported.
     pub(in crate::client) total: Duration,
     /// The end of `total`, or an earlier one.
     pub(in crate::client) end: Instant,
@@ -84,7 +84,7 @@ impl PendingCalls {
 
     /// The server has reported progress of a request.
     pub(in crate::client) fn progressed(&self, token: &ProgressToken) {
-        if let Some(call) = self.progress.waiting().get(token) {
+        if let Some(call) = self.progress.waiting.lock().get(token) {
             call.notify_one();
         }
     }
@@ -117,7 +117,7 @@ impl PendingCalls {
                 answer = request.answer() => return answer.map_err(NoAnswer::Failed),
                 () = self.ended.cancelled() => return Err(request.ends_with_its_server()),
                 () = tokio::time::sleep_until(expires) => break,
-                () = watch.reported() => {
+                () = watch.reported.notified() => {
                     let idle_end = Instant::now() + idle;
                     expires = idle_end.min(end);
                     expired = if end <= idle_end { Expired::Total(total) } else { Expired::Idle(idle) };
@@ -136,13 +136,10 @@ struct ProgressReports {
 }
 
 impl ProgressReports {
-    fn waiting(&self) -> MutexGuard<'_, HashMap<ProgressToken, Arc<Notify>>> {
-        self.waiting.lock()
-    }
-
     fn watch(self: &Arc<Self>, token: ProgressToken) -> Watch {
         let reported = Arc::<Notify>::default();
-        self.waiting().insert(token.clone(), Arc::clone(&reported));
+        let mut waiting = self.waiting.lock();
+        waiting.insert(token.clone(), Arc::clone(&reported));
         Watch {
             reports: Arc::clone(self),
             token,
@@ -158,15 +155,9 @@ struct Watch {
     reported: Arc<Notify>,
 }
 
-impl Watch {
-    async fn reported(&self) {
-        self.reported.notified().await;
-    }
-}
-
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.reports.waiting().remove(&self.token);
+        self.reports.waiting.lock().remove(&self.token);
     }
 }
 

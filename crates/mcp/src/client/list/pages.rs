@@ -41,13 +41,10 @@ impl Page {
     /// Reads an answer that is not as the protocol has it, tool by tool.
     fn read(answer: &Value) -> Option<Self> {
         let tools = answer.get("tools")?.as_array()?;
-        let next_cursor = answer
-            .get("nextCursor")
-            .and_then(Value::as_str)
-            .map(str::to_owned);
+        let next_cursor = answer.get("nextCursor").and_then(Value::as_str);
         Some(Self {
             tools: tools.iter().map(Declared::read).collect(),
-            next_cursor,
+            next_cursor: next_cursor.map(str::to_owned),
         })
     }
 }
@@ -63,7 +60,9 @@ pub(in crate::client) async fn read(
         total: timeout,
         end: Instant::now() + timeout,
     };
-    let (mut tools, mut cursor, mut bytes) = (Vec::new(), None, 0_usize);
+    let mut tools = Vec::new();
+    let mut cursor = None;
+    let mut bytes = 0_usize;
     let mut followed = BTreeSet::new();
     for _ in 0..MAX_PAGES {
         let request = ListToolsRequest {

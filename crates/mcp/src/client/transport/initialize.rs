@@ -5,9 +5,9 @@ use rmcp::model::{InitializeResult, ProtocolVersion};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-/// A longer result is that of something else.
+/// A longer result answers another request.
 const MAX_BYTES: usize = 64 * 1024;
-/// The members of which one stands in each such answer.
+/// Each answer to `initialize` has one of these members.
 const MEMBERS: [&str; 3] = ["protocolVersion", "serverInfo", "capabilities"];
 
 /// The result in the form of the protocol; `None` if it has this form, or answers another request.
@@ -26,11 +26,10 @@ pub(super) fn mended(result: &RawValue) -> Option<Value> {
     if is_of_another || !MEMBERS.iter().any(|name| given.contains_key(*name)) {
         return None;
     }
-    let version = given.get("protocolVersion").and_then(Value::as_str);
-    let version = version.map_or_else(
-        || json!(ProtocolVersion::V_2025_03_26),
-        |version| json!(version),
-    );
+    let version = match given.get("protocolVersion") {
+        Some(Value::String(version)) => json!(version),
+        Some(_) | None => json!(ProtocolVersion::V_2025_03_26),
+    };
     let info = given.get("serverInfo");
     let word = |name: &str| match info.and_then(|info| info.get(name)) {
         Some(Value::String(word)) => word.clone(),

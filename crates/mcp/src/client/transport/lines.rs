@@ -27,7 +27,7 @@ pub(super) struct BoundedLines<R> {
     /// The finished line, returned from `at` on.
     finished: Vec<u8>,
     at: usize,
-    /// Set while the current line is too long.
+    /// The current line, if it is too long to be kept.
     skipped: Option<SkippedMessage>,
     open: OpenRequests,
 }
@@ -35,9 +35,8 @@ pub(super) struct BoundedLines<R> {
 impl<R: AsyncRead> BoundedLines<R> {
     /// The lines answer requests in `open`.
     pub(super) fn new(reader: R, open: OpenRequests) -> Self {
-        let reader = BufReader::new(reader);
         Self {
-            reader,
+            reader: BufReader::new(reader),
             max_bytes: MAX_LINE_BYTES,
             line: Vec::new(),
             finished: Vec::new(),

@@ -1,8 +1,8 @@
 //! Reads a message with small errors against JSON-RPC, and corrects it.
 //!
-//! What has one sensible reading is read so: an error that is `null` beside a result, an answer without an id while one
-//! request is open, a line of a log before the message. A message that cannot be read, and that answers an open
-//! request, becomes an error of this request with the words of the server: the call would wait for its time-out
+//! A message that can mean only one thing is accepted: one with a result and an error that is `null`, an answer without
+//! an id while one request is open, or one after a line of a log. A message that cannot be read, and that answers an
+//! open request, becomes an error of this request with the words of the server: the call would wait for its time-out
 //! otherwise.
 
 use std::borrow::Cow;
@@ -23,7 +23,7 @@ pub(in crate::client) const UNREADABLE: i32 = -32_768;
 const NO_CODE: i32 = -32_000;
 /// The number of positions at which a message is looked for in a line that begins with other text.
 const MAX_BEGINNINGS: usize = 16;
-/// More of the words of a server are cut.
+/// A longer text of a server is cut.
 const MAX_WORDS_CHARS: usize = 300;
 
 /// The outer members of a message.
@@ -118,13 +118,14 @@ fn in_batch(text: &str, open: &OpenRequests) -> Option<Vec<u8>> {
     let batch: Vec<&RawValue> = serde_json::from_str(text.trim()).ok()?;
     batch.into_iter().find_map(|raw| {
         let envelope: Envelope<'_> = serde_json::from_str(raw.get()).ok()?;
-        let is_answer = !envelope.is_request() && envelope.is_message();
-        let is_answer = is_answer && is_object(raw.get());
+        let is_answer = !envelope.is_request() && envelope.is_message() && is_object(raw.get());
         let is_open = envelope
             .id
             .is_some_and(|id| open.has(id.get().trim_matches('"')));
-        let message = Some(raw.get()).filter(|_raw| is_answer && is_open)?;
-        Some(written(&envelope, open).unwrap_or_else(|| message.as_bytes().to_vec()))
+        if !is_answer || !is_open {
+            return None;
+        }
+        Some(written(&envelope, open).unwrap_or_else(|| raw.get().as_bytes().to_vec()))
     })
 }
 
@@ -134,10 +135,8 @@ fn written(envelope: &Envelope<'_>, open: &OpenRequests) -> Option<Vec<u8>> {
         return None;
     }
     let is_null = |value: &&RawValue| value.get() == "null";
-    let (given, error) = (
-        envelope.id.filter(|id| !is_null(id)),
-        envelope.error.filter(|error| !is_null(error)),
-    );
+    let given = envelope.id.filter(|id| !is_null(id));
+    let error = envelope.error.filter(|error| !is_null(error));
     let is_empty = envelope.result.is_none() && error.is_none();
     let id = match given {
         Some(id) if is_empty && !open.has(id.get().trim_matches('"')) => return None,
@@ -154,10 +153,10 @@ fn written(envelope: &Envelope<'_>, open: &OpenRequests) -> Option<Vec<u8>> {
         (Some(_), _) => None,
         (None, Some(error)) => Some(error_of(error)),
     };
-    let mended = envelope
-        .result
-        .filter(|_result| error.is_none())
-        .and_then(initialize::mended);
+    let mended = match (&error, envelope.result) {
+        (None, Some(result)) => initialize::mended(result),
+        (Some(_), _) | (None, None) => None,
+    };
     let is_as_it_should_be = given.is_some()
         && mended.is_none()
         && envelope.method.is_none()
@@ -250,7 +249,7 @@ fn words(bytes: &[u8]) -> String {
     }
 }
 
-/// Our ids are numbers.
+/// The id in JSON: ours are numbers, and a server may have written one as text.
 fn id_as_json(id: &str) -> String {
     if id.parse::<i64>().is_ok() {
         id.to_owned()

@@ -1,6 +1,6 @@
 //! Tracks the unanswered requests of a connection.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ impl OpenRequests {
     /// The one request whose answer is read.
     pub(super) fn only(request: Option<&RequestId>) -> Self {
         let open = Self::default();
-        open.ids().extend(request.map(RequestId::to_string));
+        open.0.lock().extend(request.map(RequestId::to_string));
         open
     }
 
@@ -22,7 +22,7 @@ impl OpenRequests {
     pub(super) fn sent(&self, message: &ClientJsonRpcMessage) {
         match message {
             ClientJsonRpcMessage::Request(request) => {
-                self.ids().insert(request.id.to_string());
+                self.0.lock().insert(request.id.to_string());
             }
             ClientJsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) =
@@ -37,24 +37,20 @@ impl OpenRequests {
     }
 
     pub(super) fn answered(&self, id: &str) {
-        self.ids().remove(id);
+        self.0.lock().remove(id);
     }
 
     pub(super) fn has(&self, id: &str) -> bool {
-        self.ids().contains(id)
+        self.0.lock().contains(id)
     }
 
     /// The request, if exactly one is open.
     pub(super) fn single(&self) -> Option<String> {
-        let ids = self.ids();
+        let ids = self.0.lock();
         if ids.len() == 1 {
             ids.first().cloned()
         } else {
             None
         }
-    }
-
-    fn ids(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.0.lock()
     }
 }

@@ -23,7 +23,7 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(3);
 /// The time limit for the lines that a child wrote before its exit: between two of them, and for all of them.
 const LAST_LINE_TIMEOUT: Duration = Duration::from_millis(100);
 const LAST_LINES_TIMEOUT: Duration = Duration::from_secs(1);
-/// The time between two looks at the processes that a child left behind. No signal tells that they are gone.
+/// The time between two checks for processes that a child has left running. No signal reports that they have exited.
 const GROUP_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A server's process and the process group that it leads. Dropping it kills the group.

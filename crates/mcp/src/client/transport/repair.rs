@@ -52,11 +52,8 @@ fn number(rest: &str) -> (&str, usize) {
     if let Some(word) = NO_NUMBERS.iter().find(|word| rest.starts_with(**word)) {
         return ("null", word.len());
     }
-    let is_part = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | 'e' | 'E');
-    let length = rest
-        .find(|c: char| !is_part(c))
-        .unwrap_or(rest.len())
-        .max(1);
+    let end = rest.find(|c: char| !matches!(c, '0'..='9' | '+' | '-' | '.' | 'e' | 'E'));
+    let length = end.unwrap_or(rest.len()).max(1);
     let digits = rest.get(..length).unwrap_or_default();
     let is_infinite = digits.parse::<f64>().is_ok_and(f64::is_infinite);
     (if is_infinite { "null" } else { digits }, length)

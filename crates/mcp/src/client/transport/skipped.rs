@@ -18,9 +18,9 @@ pub(super) struct SkippedMessage {
     /// The number that is being read as a value of the outer object.
     number: Word,
     id: Option<Vec<u8>>,
-    /// The message is a request of the server, so its id is not the id of a call.
+    /// Whether the message is a request of the server, so that its id is not the id of a call.
     is_request: bool,
-    /// It has a member of an answer.
+    /// Whether it has a member of an answer.
     is_answer: bool,
 }
 
@@ -107,34 +107,24 @@ impl SkippedMessage {
 
     /// The open request that the message answers: by its id or, without one, the only one.
     pub(super) fn answers(self, open: &OpenRequests) -> Option<String> {
-        let Self {
-            id,
-            is_request,
-            is_answer,
-            ..
-        } = self;
-        if is_request {
+        if self.is_request {
             return None;
         }
-        match id {
+        match self.id {
             Some(id) => {
                 let id = String::from_utf8_lossy(&id).trim_matches('"').to_owned();
                 open.has(&id).then_some(id)
             }
-            None if is_answer => open.single(),
+            None if self.is_answer => open.single(),
             None => None,
         }
     }
 
     /// The error response that replaces the message; empty if the message answers no call.
     pub(super) fn error_response(self, max_bytes: usize) -> Vec<u8> {
-        let Self {
-            bytes,
-            id,
-            is_request,
-            ..
-        } = self;
-        let Some(id) = id.filter(|id| !is_request && id.len() <= MAX_ID_BYTES) else {
+        let bytes = self.bytes;
+        let is_request = self.is_request;
+        let Some(id) = self.id.filter(|id| !is_request && id.len() <= MAX_ID_BYTES) else {
             tracing::warn!(bytes, "mcp message dropped: too large");
             return Vec::new();
         };

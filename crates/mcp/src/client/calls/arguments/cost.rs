@@ -3,13 +3,13 @@
 //! A small schema can be expensive: when each of thirty definitions refers twice to the next one, the last is visited a
 //! billion times. So the visits are counted, with every reference followed, as deep as the arguments are nested.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The subschemas that one comparison may visit, for each value of the arguments.
 const MAX_VISITS: usize = 20_000;
-/// Visits times values.
+/// The product of the visits and the values of one comparison.
 const MAX_WORK: usize = 2_000_000;
-/// Nested subschemas and references; each takes some stack.
+/// The limit of nested subschemas and references; each takes some stack.
 const MAX_DEPTH: usize = 128;
 /// Each pattern is compiled, which takes time and memory.
 const MAX_PATTERNS: usize = 32;
@@ -28,16 +28,11 @@ pub(super) fn is_bounded(schema: &Value, arguments: &Value) -> bool {
         root: schema,
         left: MAX_VISITS,
     };
-    if visits
-        .visit(
-            schema,
-            Place {
-                levels: values.levels,
-                depth: 0,
-            },
-        )
-        .is_none()
-    {
+    let root = Place {
+        levels: values.levels,
+        depth: 0,
+    };
+    if visits.visit(schema, root).is_none() {
         return false;
     }
     let made = MAX_VISITS - visits.left;
@@ -50,13 +45,11 @@ fn patterns(schema: &Value) -> usize {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
         Value::Array(items) => items.iter().map(patterns).sum(),
         Value::Object(fields) => {
-            let own = match (fields.get("pattern"), fields.get("patternProperties")) {
-                (pattern, Some(Value::Object(more))) => {
-                    usize::from(pattern.is_some_and(Value::is_string)) + more.len()
-                }
-                (pattern, Some(_) | None) => usize::from(pattern.is_some_and(Value::is_string)),
-            };
-            own + fields.values().map(patterns).sum::<usize>()
+            let is_pattern = fields.get("pattern").is_some_and(Value::is_string);
+            let by_name = fields.get("patternProperties").and_then(Value::as_object);
+            usize::from(is_pattern)
+                + by_name.map_or(0, Map::len)
+                + fields.values().map(patterns).sum::<usize>()
         }
     }
 }
@@ -71,42 +64,25 @@ struct Values {
 
 impl Values {
     fn of(value: &Value) -> Self {
-        let inner = |values: &mut dyn Iterator<Item = &Value>| {
-            values.map(Self::of).fold(
-                Self {
-                    count: 1,
-                    levels: 0,
-                },
-                |all, one| Self {
-                    count: all.count + one.count,
-                    levels: all.levels.max(one.levels),
-                },
-            )
+        let mut size = Self {
+            count: 1,
+            levels: 0,
         };
         match value {
-            Value::Null | Value::Bool(_) | Value::Number(_) => Self {
-                count: 1,
-                levels: 0,
-            },
-            Value::String(text) => Self {
-                count: 1 + text.len() / VALUE_BYTES,
-                levels: 0,
-            },
-            Value::Array(items) => {
-                let Self { count, levels } = inner(&mut items.iter());
-                Self {
-                    count,
-                    levels: levels + 1,
-                }
-            }
-            Value::Object(fields) => {
-                let Self { count, levels } = inner(&mut fields.values());
-                Self {
-                    count,
-                    levels: levels + 1,
-                }
-            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Value::String(text) => size.count += text.len() / VALUE_BYTES,
+            Value::Array(items) => size.add_inner(items.iter()),
+            Value::Object(fields) => size.add_inner(fields.values()),
         }
+        size
+    }
+
+    fn add_inner<'v>(&mut self, values: impl Iterator<Item = &'v Value>) {
+        for inner in values.map(Self::of) {
+            self.count += inner.count;
+            self.levels = self.levels.max(inner.levels);
+        }
+        self.levels += 1;
     }
 }
 

@@ -3,9 +3,9 @@
 
 use serde_json::{Map, Value};
 
-/// References that are followed from one place.
+/// The limit of references that are followed from one place.
 const MAX_REFERENCES: usize = 16;
-/// Nested values that are looked at.
+/// Values that are nested deeper stay as they are.
 const MAX_DEPTH: usize = 32;
 
 /// The types of JSON schema that a place accepts. Without a word about types, a place accepts each of them.
@@ -99,16 +99,16 @@ impl<'s> Fitting<'s> {
                 .iter()
                 .find_map(|schema| schema.get("properties")?.get(name))
         };
-        let is_required = |name: &str| {
-            let lists = schemas
-                .iter()
-                .filter_map(|schema| schema.get("required").and_then(Value::as_array));
-            lists.flatten().any(|required| required == name)
-        };
+        let required: Vec<&Value> = schemas
+            .iter()
+            .filter_map(|schema| schema.get("required").and_then(Value::as_array))
+            .flatten()
+            .collect();
         members.retain(|name, value| {
             let refuses_null =
                 of_member(name).is_some_and(|schema| !accepted(&self.alternatives(schema)).null);
-            !(value.is_null() && refuses_null && !is_required(name))
+            let is_required = required.iter().any(|required| *required == name);
+            !value.is_null() || !refuses_null || is_required
         });
         for (name, value) in members.iter_mut() {
             if let Some(schema) = of_member(name) {
@@ -117,7 +117,7 @@ impl<'s> Fitting<'s> {
         }
     }
 
-    /// The schema behind references, and its alternatives.
+    /// The schema itself, the schemas that it refers to, and its alternatives.
     fn alternatives(&self, schema: &'s Value) -> Vec<&'s Value> {
         let mut open = vec![schema];
         let mut found = Vec::new();

@@ -72,7 +72,8 @@ impl ArgumentChecks {
             return Comparison::Unchecked;
         }
         let given = Value::Object(arguments.clone());
-        let (checks, schema) = (Arc::clone(self), Arc::<str>::from(schema));
+        let checks = Arc::clone(self);
+        let schema = Arc::<str>::from(schema);
         let comparing = tokio::task::spawn_blocking(move || checks.compare_fitted(&schema, &given));
         let Ok(Ok((comparison, fitted))) = tokio::time::timeout(MAX_TIME, comparing).await else {
             return Comparison::Unchecked;
@@ -99,7 +100,7 @@ impl ArgumentChecks {
         match self.compare_now(schema, &parsed, &fitted) {
             Comparison::Fit => (Comparison::Fit, Some(fitted)),
             Comparison::Unchecked => (comparison, None),
-            // Without what is meant well, the faults are those that the model has to correct.
+            // The faults that remain after the corrections are those that the model has to correct.
             unfit @ Comparison::Unfit(_) => (unfit, None),
         }
     }
@@ -115,12 +116,12 @@ impl ArgumentChecks {
     }
 
     fn compiled(&self, schema: &Arc<str>, parsed: &Value) -> Compiled {
-        let kept = || self.compiled.lock();
-        if let Some(known) = kept().get(schema) {
+        if let Some(known) = self.compiled.lock().get(schema) {
             return known.clone();
         }
+        // Compiled without the lock, because it may take long. Two callers may compile one schema.
         let compiled = compile(parsed).map(Arc::new);
-        let mut kept = kept();
+        let mut kept = self.compiled.lock();
         if kept.len() >= MAX_KEPT {
             kept.clear();
         }

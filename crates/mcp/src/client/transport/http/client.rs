@@ -63,14 +63,13 @@ impl StreamableHttpClient for HttpClient {
         let request = request_id(&message);
         let headers = traced(headers, &message);
         let body = serde_json::to_vec(&message).map_err(StreamableHttpError::Deserialize)?;
-        let (session, is_notice) = (session_id.as_deref(), request.is_none());
         let exchange = Exchange {
             method: Method::POST,
             uri: &uri,
-            session,
+            session: session_id.as_deref(),
             headers,
             body,
-            is_notice,
+            is_notice: request.is_none(),
         };
         let response = match self.exchange(&exchange).await {
             Err(StreamableHttpError::SessionExpired)
@@ -103,12 +102,11 @@ impl StreamableHttpClient for HttpClient {
         _auth_header: Option<String>,
         headers: Headers,
     ) -> Result<(), Failure> {
-        let (method, session) = (Method::DELETE, Some(&*session_id));
         // A server need not support this, and its refusal changes nothing.
         let exchange = Exchange {
-            method,
+            method: Method::DELETE,
             uri: &uri,
-            session,
+            session: Some(&session_id),
             headers,
             body: Vec::new(),
             is_notice: false,
@@ -127,11 +125,10 @@ impl StreamableHttpClient for HttpClient {
         if let Some(id) = last_event_id.and_then(|id| HeaderValue::from_str(&id).ok()) {
             headers.insert(HeaderName::from_static("last-event-id"), id);
         }
-        let (method, session) = (Method::GET, session_id.as_deref());
         let exchange = Exchange {
-            method,
+            method: Method::GET,
             uri: &uri,
-            session,
+            session: session_id.as_deref(),
             headers,
             body: Vec::new(),
             is_notice: false,
@@ -163,7 +160,8 @@ impl HttpClient {
         response: Response,
         request: RequestId,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        let (status, session) = (response.status(), session_of(&response));
+        let status = response.status();
+        let session = session_of(&response);
         let body =
             match tokio::time::timeout(REFUSAL_TIMEOUT, read(response, MAX_REFUSAL_BYTES)).await {
                 Ok(Ok(ReadBody::Whole(body))) => body,
@@ -187,8 +185,7 @@ impl HttpClient {
             status,
             reason: reason(&body),
         };
-        let ran_none = self.not_run_on.contains(&status);
-        let fault = if ran_none {
+        let fault = if self.not_run_on.contains(&status) {
             HttpFault::NotRun(refusal)
         } else {
             HttpFault::Status(refusal)
@@ -231,10 +228,8 @@ async fn answer(
     } else {
         NEITHER
     };
-    let message = match read(response, MAX_MESSAGE_BYTES)
-        .await
-        .map_err(StreamableHttpError::Client)?
-    {
+    let body = read(response, MAX_MESSAGE_BYTES).await;
+    let message = match body.map_err(StreamableHttpError::Client)? {
         ReadBody::Whole(body) => {
             let open = OpenRequests::only(Some(&request));
             let message = message::read(without_bom(&body), &open)

@@ -82,9 +82,9 @@ impl Reading {
     }
 }
 
-/// The event with its message as JSON-RPC has it, under any name. A proxy or a server may keep a stream alive with
-/// events of its own: `event: ping` with a date. What is not even the beginning of a message becomes an event without
-/// data; its id and its delay still count.
+/// The event with its message in the form of JSON-RPC, under any name. A proxy or a server may keep a stream alive with
+/// other events: `event: ping` with a date. Data without any message are left out; the id and the delay of the event
+/// still count.
 fn with_message(event: Event, open: &OpenRequests) -> Sse {
     let data = event.data.and_then(|data| {
         match message::read(data.as_bytes(), open)? {

@@ -33,22 +33,15 @@ impl Exchange<'_> {
             .map_err(|_error| HttpFault::Setup("the url cannot be used".to_owned()))?;
         let mut request = Request::new(self.method.clone(), url);
         let headers = request.headers_mut();
-        headers.extend(
-            self.headers
-                .iter()
-                .map(|(name, value)| (name.clone(), value.clone())),
-        );
+        headers.extend(self.headers.clone());
         headers.insert(
             ACCEPT,
             HeaderValue::from_static("application/json, text/event-stream"),
         );
         if let Some(session) = self.session {
-            let value = HeaderValue::from_str(session);
-            headers.insert(
-                SESSION,
-                value
-                    .map_err(|_error| HttpFault::Broken("the session id is invalid".to_owned()))?,
-            );
+            let session = HeaderValue::from_str(session)
+                .map_err(|_error| HttpFault::Broken("the session id is invalid".to_owned()))?;
+            headers.insert(SESSION, session);
         }
         if let Some(token) = token {
             headers.insert(AUTHORIZATION, token.clone());
@@ -87,28 +80,26 @@ impl HttpClient {
 
     async fn with_token(&self, exchange: &Exchange<'_>) -> Result<Response, HttpFault> {
         let Some(token) = &self.token else {
-            return self
-                .http
-                .execute(exchange.request(None)?)
-                .await
-                .map_err(HttpFault::of);
+            return self.send(exchange, None).await;
         };
         let header = token.header().await?;
-        let response = self
-            .http
-            .execute(exchange.request(Some(&header))?)
-            .await
-            .map_err(HttpFault::of)?;
+        let response = self.send(exchange, Some(&header)).await?;
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(response);
         }
-        let Some(renewed) = token.renewed(&header).await? else {
-            return Ok(response);
-        };
-        self.http
-            .execute(exchange.request(Some(&renewed))?)
-            .await
-            .map_err(HttpFault::of)
+        match token.renewed(&header).await? {
+            Some(renewed) => self.send(exchange, Some(&renewed)).await,
+            None => Ok(response),
+        }
+    }
+
+    async fn send(
+        &self,
+        exchange: &Exchange<'_>,
+        token: Option<&HeaderValue>,
+    ) -> Result<Response, HttpFault> {
+        let request = exchange.request(token)?;
+        self.http.execute(request).await.map_err(HttpFault::of)
     }
 }
 

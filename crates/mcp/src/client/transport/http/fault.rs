@@ -83,7 +83,7 @@ pub(in crate::client) struct TransportFault {
     pub(in crate::client) unsent: bool,
 }
 
-/// The fault behind an error of the transport. Any transport but HTTP may have delivered the request.
+/// The cause of an error of the transport. Any transport but HTTP may have delivered the request.
 pub(in crate::client) fn fault_of(error: &DynamicTransportError) -> TransportFault {
     match error.error.downcast_ref::<StreamableHttpError<HttpFault>>() {
         Some(StreamableHttpError::Client(fault)) => TransportFault {

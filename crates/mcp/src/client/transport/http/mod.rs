@@ -77,9 +77,9 @@ pub(in crate::client) fn transport(
 }
 
 fn statuses(numbers: &[u16]) -> Result<Arc<[StatusCode]>, HttpFault> {
-    let status = |number: &u16| {
+    let statuses = numbers.iter().map(|number| {
         StatusCode::from_u16(*number)
             .map_err(|_invalid| HttpFault::Setup(format!("{number} is no status of HTTP")))
-    };
-    numbers.iter().map(status).collect()
+    });
+    statuses.collect()
 }

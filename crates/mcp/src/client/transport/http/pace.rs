@@ -35,7 +35,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn streams_are_opened_one_after_another_with_an_interval_between_them() {
-        let (pace, began) = (StreamPace::default(), Instant::now());
+        let pace = StreamPace::default();
+        let began = Instant::now();
         for number in 0..4 {
             pace.turn().await;
             assert_eq!(began.elapsed(), MIN_STREAM_INTERVAL * number);

@@ -37,7 +37,7 @@ impl BearerToken {
 
     /// The header with the token; it is read at its first use.
     pub(super) async fn header(&self) -> Result<HeaderValue, HttpFault> {
-        let current = self.current().clone();
+        let current = self.current.lock().clone();
         match current {
             Some(header) => Ok(header),
             None => self.read().await,
@@ -49,7 +49,8 @@ impl BearerToken {
         &self,
         refused: &HeaderValue,
     ) -> Result<Option<HeaderValue>, HttpFault> {
-        let current = self.current().clone();
+        let current = self.current.lock().clone();
+        // Another request may have read the new token already.
         if let Some(other) = current.filter(|header| header != refused) {
             return Ok(Some(other));
         }
@@ -63,12 +64,8 @@ impl BearerToken {
         };
         self.mask.learn([text.trim().to_owned()]);
         let header = token::bearer(&text).ok_or_else(|| HttpFault::Token(NO_TOKEN.to_owned()))?;
-        *self.current() = Some(header.clone());
+        *self.current.lock() = Some(header.clone());
         Ok(header)
-    }
-
-    fn current(&self) -> parking_lot::MutexGuard<'_, Option<HeaderValue>> {
-        self.current.lock()
     }
 }
 

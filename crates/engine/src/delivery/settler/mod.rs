@@ -28,7 +28,7 @@ use tarsy_core::ids::SessionId;
 const MAX_CONCURRENT: usize = 16;
 /// Messages that wait here.
 const MAX_WAITING: usize = 1_000;
-/// A message that finds no room is redelivered after this time.
+/// A message beyond [`MAX_WAITING`] is redelivered after this time.
 const NO_ROOM_DELAY: Duration = Duration::from_secs(60);
 /// The time between two tries of one settlement.
 const BACKOFF: Backoff = Backoff {
@@ -46,7 +46,7 @@ pub struct Settler<W: World> {
     timeline: watch::Receiver<Timeline>,
     drain: CancellationToken,
     turns: Semaphore,
-    /// With the latest message of each, if it has one.
+    /// The sessions that wait, each with its latest message, if it has one.
     waiting: Mutex<HashMap<SessionId, Option<Arc<W::Delivery>>>>,
     tasks: TaskTracker,
 }
@@ -88,7 +88,7 @@ impl<W: World> Settler<W> {
             return Acknowledgement::Nak(jittered(NO_ROOM_DELAY));
         }
         waiting.insert(id, delivery.cloned());
-        gauge(waiting.len());
+        set_gauge(waiting.len());
         self.tasks.spawn(
             Arc::clone(self)
                 .settle_and_acknowledge(id)
@@ -114,7 +114,7 @@ impl<W: World> Settler<W> {
         let delivery = {
             let mut waiting = self.waiting.lock();
             let delivery = waiting.remove(&id);
-            gauge(waiting.len());
+            set_gauge(waiting.len());
             delivery
         };
         if let Some(Some(delivery)) = delivery {
@@ -144,6 +144,7 @@ impl<W: World> Settler<W> {
                     tracing::debug!(session_id = %id, tries, "session not settled yet: {error}")
                 }
             }
+            // A settlement that waits must not hold up the others.
             drop(turn);
             tokio::select! {
                 () = self.drain.cancelled() => return Acknowledgement::Nak(Duration::ZERO),
@@ -163,7 +164,7 @@ impl<W: World> Settler<W> {
     }
 }
 
-fn gauge(count: usize) {
+fn set_gauge(count: usize) {
     metrics::gauge!("tarsy_settling").set(f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
 }
 

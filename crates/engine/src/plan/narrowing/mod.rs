@@ -6,7 +6,7 @@ use super::agent_tools::agent_tools;
 use super::error::PlanError;
 use super::planner::callable;
 use super::route::Route;
-use super::stage_agents::settings;
+use super::stage_agents::agents_with_settings;
 use crate::ports::Listing;
 use tarsy_config::{AlertRoute, Config, ToolPattern};
 use tarsy_core::plan::ToolSpec;
@@ -28,29 +28,15 @@ impl Narrowing {
         route: Option<&AlertRoute>,
         header: Option<&str>,
     ) -> Result<Self, PlanError> {
-        let texts = header
+        let header = header
             .unwrap_or_default()
             .split(',')
             .map(str::trim)
-            .filter(|text| !text.is_empty());
-        let read = |text: &str| {
-            let pattern = ToolPattern::parse(text);
-            let is_known = |pattern: &ToolPattern| {
-                config
-                    .mcp_servers
-                    .keys()
-                    .any(|name| pattern.names_server(name))
-            };
-            pattern
-                .filter(is_known)
-                .ok_or_else(|| PlanError::UnknownTools {
-                    pattern: text.to_owned(),
-                })
-        };
-        let header: Vec<ToolPattern> = texts.map(read).collect::<Result<_, PlanError>>()?;
-        let route = route.and_then(|route| route.tools.clone());
+            .filter(|text| !text.is_empty())
+            .map(|text| known_pattern(config, text))
+            .collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
-            route,
+            route: route.and_then(|route| route.tools.clone()),
             header: Some(header).filter(|header| !header.is_empty()),
         })
     }
@@ -90,26 +76,15 @@ impl Narrowing {
         listing: &Listing,
     ) -> Result<(), PlanError> {
         let offered = self.listing(callable(config, listing)).tools;
-        let may_call = |tool: &ToolSpec| {
-            let agents = route
-                .chain
-                .stages
-                .iter()
-                .flat_map(|stage| stage.agents.iter().map(move |agent| (stage, agent)));
-            agents.into_iter().any(|(stage, agent)| {
-                let settings = settings(config, route.chain, stage, agent);
-                !agent_tools(config, &settings, std::slice::from_ref(tool))
-                    .tools
-                    .is_empty()
-            })
-        };
         for pattern in self.header.iter().flatten() {
             let of_unavailable = listing
                 .unavailable
                 .iter()
                 .any(|server| pattern.names_server(&server.server));
-            let named = |tool: &&ToolSpec| pattern.names(tool.server(), tool.tool());
-            if !of_unavailable && !offered.iter().filter(named).any(may_call) {
+            let of_callable = offered.iter().any(|tool| {
+                pattern.names(tool.server(), tool.tool()) && may_be_called(config, route, tool)
+            });
+            if !of_unavailable && !of_callable {
                 return Err(PlanError::UnknownTools {
                     pattern: pattern.to_string(),
                 });
@@ -117,6 +92,24 @@ impl Narrowing {
         }
         Ok(())
     }
+}
+
+/// The pattern that a text of the header is, if it names a defined server.
+fn known_pattern(config: &Config, text: &str) -> Result<ToolPattern, PlanError> {
+    let mut servers = config.mcp_servers.keys();
+    ToolPattern::parse(text)
+        .filter(|pattern| servers.any(|name| pattern.names_server(name)))
+        .ok_or_else(|| PlanError::UnknownTools {
+            pattern: text.to_owned(),
+        })
+}
+
+/// Whether an agent of the chain may call this tool.
+fn may_be_called(config: &Config, route: &Route<'_>, tool: &ToolSpec) -> bool {
+    agents_with_settings(config, route.chain).any(|(_, settings)| {
+        let callable = agent_tools(config, &settings, std::slice::from_ref(tool));
+        !callable.tools.is_empty()
+    })
 }
 
 #[cfg(test)]

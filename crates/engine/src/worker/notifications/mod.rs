@@ -1,4 +1,4 @@
-//! `RouteSender`, which sends the due notifications of one route, and `BacklogWatch`, which looks after all of them.
+//! `RouteSender`, which sends the due notifications of one route, and `BacklogWatch`, which watches the whole outbox.
 //!
 //! Every worker does both; a lease keeps a row from being sent by two of them. A message is sent at least once: when a
 //! worker dies between the provider's answer and its record, the next one sends it again, with the same key and a
@@ -25,7 +25,7 @@ use tarsy_core::public_url::PublicUrl;
 const MAX_CONCURRENT: u32 = 8;
 /// A row is leased for so many times the limit of an attempt: its result has to be recorded, too.
 const LEASE_TIMEOUTS: u32 = 3;
-/// The time between two looks for what other workers have left.
+/// The time between two claims while this process has changed nothing: other workers may have left something due.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// The time between the attempts of one notification.
 const RETRY: Backoff = Backoff {
@@ -72,11 +72,10 @@ impl<S: Notifications, N: Notifier> RouteSender<S, N> {
             // Registered before the claim: a change during it wakes this loop.
             let mut woken = std::pin::pin!(changed.notified());
             woken.as_mut().enable();
-            let (route, lease) = (self.route.name.clone(), self.route.timeout * LEASE_TIMEOUTS);
             let claim = NotificationClaim {
-                route,
+                route: self.route.name.clone(),
                 limit: MAX_CONCURRENT,
-                lease,
+                lease: self.route.timeout * LEASE_TIMEOUTS,
             };
             let delay = match self.store.claim_notifications(claim).await {
                 Ok(due) if due.is_empty() => POLL_INTERVAL,
@@ -87,14 +86,13 @@ impl<S: Notifications, N: Notifier> RouteSender<S, N> {
                         sleep(DRAIN_TIMEOUT).await; // the drain timeout itself
                     };
                     tokio::select! {
-                        pause = self.send_all(due) => match pause {
-                            Some(pause) => {
-                                // The provider has asked for it, so that no change cuts it short.
+                        pause = self.send_all(due) => {
+                            // The provider has asked for the pause, so no change cuts it short.
+                            if let Some(pause) = pause {
                                 end.run_until_cancelled(sleep(pause)).await;
-                                continue;
                             }
-                            None => continue,
-                        },
+                            continue;
+                        }
                         () = abort => return,
                     }
                 }
@@ -125,10 +123,11 @@ impl<S: Notifications, N: Notifier> RouteSender<S, N> {
     }
 
     async fn send(&self, due: DueNotification) -> Option<Duration> {
-        let (key, lease) = (due.key.clone(), due.lease);
+        let key = due.key.clone();
+        let lease = due.lease;
         let attempt = self.attempt(due).await;
-        let (kind, outcome) = (self.route.kind, attempt.outcome);
-        metrics::counter!("tarsy_notifications_total", "kind" => kind, "outcome" => outcome)
+        let outcome = attempt.outcome;
+        metrics::counter!("tarsy_notifications_total", "kind" => self.route.kind, "outcome" => outcome)
             .increment(1);
         match &attempt.result {
             NotificationResult::Sent { .. } | NotificationResult::Filtered => {
@@ -162,7 +161,7 @@ impl<S: Notifications, N: Notifier> RouteSender<S, N> {
             ..
         } = due;
         if !self.route.filter.accepts(key.moment, &summary) {
-            return Attempt::of("filtered", NotificationResult::Filtered);
+            return Attempt::new("filtered", NotificationResult::Filtered);
         }
         let template = match key.moment {
             Moment::Started => self.route.started_template.clone(),
@@ -177,20 +176,20 @@ impl<S: Notifications, N: Notifier> RouteSender<S, N> {
             may_repeat: in_doubt,
         };
         match self.notifier.send(message, thread).await {
-            ProviderAnswer::Accepted { receipt } => Attempt::of(
+            ProviderAnswer::Accepted { receipt } => Attempt::new(
                 if in_doubt { "repeated" } else { "sent" },
                 NotificationResult::Sent { receipt },
             ),
             ProviderAnswer::Found { receipt } => {
-                Attempt::of("found", NotificationResult::Sent { receipt })
+                Attempt::new("found", NotificationResult::Sent { receipt })
             }
             ProviderAnswer::Rejected { reason } => {
-                Attempt::of("given_up", NotificationResult::GivenUp { reason })
+                Attempt::new("given_up", NotificationResult::GivenUp { reason })
             }
             ProviderAnswer::Unavailable { reason, .. } if waited >= MAX_AGE => {
                 let hours = MAX_AGE.as_secs() / 3_600;
                 let reason = format!("not sent within {hours} hours; the last attempt: {reason}");
-                Attempt::of("given_up", NotificationResult::GivenUp { reason })
+                Attempt::new("given_up", NotificationResult::GivenUp { reason })
             }
             ProviderAnswer::Unavailable {
                 reason,
@@ -209,7 +208,7 @@ impl<S: Notifications, N: Notifier> RouteSender<S, N> {
                 };
                 Attempt {
                     pause,
-                    ..Attempt::of("failed", result)
+                    ..Attempt::new("failed", result)
                 }
             }
         }
@@ -221,12 +220,12 @@ struct Attempt {
     /// The label of the metric.
     outcome: &'static str,
     result: NotificationResult,
-    /// For which the provider wants no further message.
+    /// The time during which the provider wants no further message.
     pause: Option<Duration>,
 }
 
 impl Attempt {
-    fn of(outcome: &'static str, result: NotificationResult) -> Self {
+    fn new(outcome: &'static str, result: NotificationResult) -> Self {
         Self {
             outcome,
             result,

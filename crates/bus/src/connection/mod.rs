@@ -45,11 +45,10 @@ pub struct Options {
 
 impl std::fmt::Debug for Options {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (url, retry) = (without_credentials(&self.url), self.retry);
         f.debug_struct("Options")
-            .field("url", &url)
+            .field("url", &without_credentials(&self.url))
             .field("role", &self.role)
-            .field("retry", &retry)
+            .field("retry", &self.retry)
             .finish_non_exhaustive()
     }
 }
@@ -71,7 +70,7 @@ pub struct ConnectionState {
     pub connections: u64,
 }
 
-/// A connection that reconnects on its own.
+/// A connection that reconnects by itself.
 #[derive(Clone, Debug)]
 pub struct Nats {
     pub(super) client: Client,
@@ -166,7 +165,8 @@ impl Nats {
                 version: client.server_info().version,
             });
         }
-        let (mut state, dropped) = (events.state.subscribe(), events.dropped.subscribe());
+        let mut state = events.state.subscribe();
+        let dropped = events.dropped.subscribe();
         // The client reports its first connection like every other one, a moment later.
         let first =
             tokio::time::timeout(ACK_TIMEOUT, state.wait_for(|state| state.connections > 0));
@@ -179,15 +179,14 @@ impl Nats {
             .timeout(REQUEST_TIMEOUT)
             .ack_timeout(ACK_TIMEOUT)
             .build(client.clone());
-        let (changes, _file) = (Arc::default(), None);
         Ok(Self {
             client,
             jetstream,
             url: url.into(),
             state,
             dropped,
-            changes,
-            _file,
+            changes: Arc::default(),
+            _file: None,
         })
     }
 
@@ -254,22 +253,18 @@ fn client_options(
     events: &Arc<ConnectionEvents>,
 ) -> async_nats::ConnectOptions {
     let events = Arc::clone(events);
-    let credentials = options.credentials.clone();
-    let tls = (
-        credentials.need_tls(),
-        credentials.ca.clone(),
-        credentials.certificate.clone(),
-    );
+    let Credentials {
+        login: source,
+        ca,
+        certificate,
+        ..
+    } = options.credentials.clone();
     // The client ignores the login in a URL, and it asks for the login again for each connection.
-    let answer = move |challenge: Vec<u8>| {
-        std::future::ready(
-            credentials
-                .login
-                .auth(login.as_ref(), &challenge)
-                .map_err(AuthError::new),
-        )
-    };
-    let mut client_options = async_nats::ConnectOptions::with_auth_callback(answer)
+    let with_login = async_nats::ConnectOptions::with_auth_callback(move |challenge| {
+        let auth = source.auth(login.as_ref(), &challenge);
+        std::future::ready(auth.map_err(AuthError::new))
+    });
+    let mut client_options = with_login
         .name(format!("tarsy {}", options.role))
         .custom_inbox_prefix(format!("_INBOX_{}", options.role))
         .connection_timeout(CONNECTION_TIMEOUT)
@@ -282,8 +277,7 @@ fn client_options(
             std::future::ready(())
         });
     // The client reads these files for each connection, too.
-    let (is_required, ca, certificate) = tls;
-    if is_required {
+    if options.credentials.need_tls() {
         client_options = client_options.require_tls(true);
     }
     if let Some(ca) = ca {

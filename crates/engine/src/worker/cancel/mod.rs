@@ -102,8 +102,7 @@ impl<W: World> Listening<'_, W> {
                 (all || !known.contains(&(run.lease.session_id, run.lease.epoch)))
                     && run.control.stop_reason().is_none()
             });
-            let checks = stream::iter(unchecked);
-            checks
+            stream::iter(unchecked)
                 .for_each_concurrent(MAX_CONCURRENT, |run| async move { self.check(&run).await })
                 .await;
             known = now;
@@ -112,11 +111,8 @@ impl<W: World> Listening<'_, W> {
 
     async fn check(&self, run: &RunHandle<W::Delivery>) {
         let session_id = run.lease.session_id;
-        let request = self
-            .dispatcher
-            .ports
-            .cancel_requests
-            .cancel_requested(session_id);
+        let requests = &self.dispatcher.ports.cancel_requests;
+        let request = requests.cancel_requested(session_id);
         match tokio::time::timeout(ANSWER_TIMEOUT, request).await {
             Ok(Ok(true)) => self.cancel(run),
             Ok(Ok(false)) => {}
@@ -129,7 +125,7 @@ impl<W: World> Listening<'_, W> {
         }
     }
 
-    /// Stops the run first: that waits for no service.
+    /// Stops the run before the request is stored, because stopping waits for no service.
     fn cancel(&self, run: &RunHandle<W::Delivery>) {
         if run.control.stop_reason().is_some() {
             return;
@@ -164,13 +160,14 @@ async fn end_ownerless<W: World>(dispatcher: &Dispatcher<W>, requests: mpsc::Rec
     let requests = stream::unfold(requests, |mut requests| async {
         Some((requests.recv().await?, requests))
     });
-    let end = |session_id| async move {
-        tokio::time::sleep(MAX_JITTER.mul_f64(fastrand::f64())).await; // the jitter itself
-        if let Err(error) = end_if_ownerless(dispatcher, session_id).await {
-            tracing::debug!(%session_id, "cancelled session not settled yet: {error}");
-        }
-    };
-    requests.for_each_concurrent(MAX_CONCURRENT, end).await;
+    requests
+        .for_each_concurrent(MAX_CONCURRENT, |session_id| async move {
+            tokio::time::sleep(MAX_JITTER.mul_f64(fastrand::f64())).await; // the jitter itself
+            if let Err(error) = end_if_ownerless(dispatcher, session_id).await {
+                tracing::debug!(%session_id, "cancelled session not settled yet: {error}");
+            }
+        })
+        .await;
 }
 
 async fn end_if_ownerless<W: World>(

@@ -87,7 +87,7 @@ impl<T: Tools> SessionPlanner<T> {
         // An unknown chain, or tools of no server, are refused before any service is asked.
         let chain = self.chain_of(received, &alert, route.as_ref())?;
         self.narrowing(received, route.as_ref())?;
-        // What a person asks for takes no place of the alerts.
+        // An investigation that a person asks for does not count for the limit.
         let limit = if force {
             None
         } else {
@@ -140,7 +140,8 @@ impl<T: Tools> SessionPlanner<T> {
         prepared: &PreparedAlert,
         runbook: impl Future<Output = Option<FetchedRunbook>> + Send,
     ) -> Result<Planned, PrepareError> {
-        let (alert, by_route) = (&prepared.alert, prepared.route.as_ref());
+        let alert = &prepared.alert;
+        let by_route = prepared.route.as_ref();
         let route = self.chain_of(received, alert, by_route)?;
         let narrowing = self.narrowing(received, by_route)?;
         let servers = narrowing.servers(servers_of(&self.config, &route));
@@ -160,11 +161,10 @@ impl<T: Tools> SessionPlanner<T> {
         metadata.insert("alert_type".to_owned(), alert.alert_type.clone().into());
         let mut started = started("Investigation started", &plan, metadata);
         describe_runbook(&mut started, alert, runbook.as_ref());
-        let awaited_servers = self.required(&plan);
         Ok(Planned {
-            plan,
             started,
-            awaited_servers,
+            awaited_servers: self.required(&plan),
+            plan,
         })
     }
 
@@ -189,28 +189,19 @@ impl<T: Tools> SessionPlanner<T> {
         let plan = plan.with_clock(self.clock(ClockPlan::of_question(thread.ended_at)));
         let mut metadata = self.facts(asked, &plan, &listing);
         metadata.insert("parent_id".to_owned(), thread.root.to_string().into());
-        let started = started("Question taken up", &plan, metadata);
-        let awaited_servers = self.required(&plan);
         Ok(Planned {
+            started: started("Question taken up", &plan, metadata),
+            awaited_servers: self.required(&plan),
             plan,
-            started,
-            awaited_servers,
         })
     }
 
     /// The unavailable servers of a plan that the configuration marks as required.
     fn required(&self, plan: &Plan) -> Vec<String> {
-        let is_required = |name: &&String| {
-            self.config
-                .mcp_servers
-                .get(*name)
-                .is_some_and(|server| server.required)
-        };
-        plan.unavailable_servers
-            .iter()
-            .filter(is_required)
-            .cloned()
-            .collect()
+        let servers = &self.config.mcp_servers;
+        let mut required = plan.unavailable_servers.clone();
+        required.retain(|name| servers.get(name).is_some_and(|server| server.required));
+        required
     }
 
     /// The metadata of the session's first event.
@@ -323,10 +314,9 @@ fn agents_without_tools(plan: &Plan) -> impl Iterator<Item = &AgentPlan> {
 }
 
 fn limit(route: &AlertRoute, chain: &str) -> Option<RouteLimit> {
-    let max_per_hour = route.max_per_hour?;
     Some(RouteLimit {
         route: route.name.clone(),
-        max_per_hour,
+        max_per_hour: route.max_per_hour?,
         chain: chain.to_owned(),
     })
 }

@@ -28,7 +28,7 @@ use crate::ports::{
 use crate::trace::gen_ai;
 use crate::world::{Ports, World};
 use tarsy_core::alert::policy::OnResolved;
-use tarsy_core::execution::decide::{Decision, ModelCall, decide};
+use tarsy_core::execution::decide::{Decision, ModelCall, Purpose, decide};
 use tarsy_core::execution::entry::{Answer, Entry, ToolCall};
 use tarsy_core::execution::recovery::{self, Recovery};
 use tarsy_core::execution::results::CallError;
@@ -46,10 +46,10 @@ pub(super) struct Execution<W: World> {
     lease: Lease,
     control: Control,
     id: ExecutionId,
-    /// As the last checkpoint has left it.
+    /// The record after the last checkpoint.
     record: ExecutionRecord,
     state: State,
-    /// Of the session's plan.
+    /// The policy of the session for a resolved alert.
     on_resolved: OnResolved,
     /// Entries about commits that the store has lost; they are written after the opening.
     owed: Vec<Entry>,
@@ -91,47 +91,40 @@ impl<W: World> Execution<W> {
         control: Control,
         assignment: Assignment,
     ) -> Result<Self, Interrupted> {
-        let Assignment {
-            execution,
-            plan,
-            on_resolved,
-            context,
-            recoveries,
-        } = assignment;
-        let id = execution.execution_id;
+        let record = assignment.execution;
+        let id = record.execution_id;
         // Only checkpoints write entries.
-        let entries = match execution.checkpoint {
+        let entries = match record.checkpoint {
             0 => Vec::new(),
             _ => ports.journal.entries(lease.session_id, id).await?,
         };
-        let state = State::replay(plan, context, entries);
-        let owed = recovery::owed(&state, id, &recoveries);
+        let state = State::replay(assignment.plan, assignment.context, entries);
         let iteration = Iteration::resumed(&state);
+        // In the first epoch no earlier owner can have tried a call.
         let recorded = match lease.epoch {
             0 | 1 => RecordedAttempts::default(),
             _ => ports.journal.attempts(lease.session_id, id).await?,
         };
-        let (record, attempts) = (execution, Attempts::new(&state, recorded));
-        let (attempt, retry_at) = (1, None);
         Ok(Self {
             ports,
             lease,
             control,
             id,
             record,
-            state,
-            on_resolved,
-            owed,
+            on_resolved: assignment.on_resolved,
+            owed: recovery::owed(&state, id, &assignment.recoveries),
             iteration,
-            attempts,
-            attempt,
-            retry_at,
+            attempts: Attempts::new(&state, recorded),
+            attempt: 1,
+            retry_at: None,
+            state,
         })
     }
 
     /// Runs until the end of the execution is committed.
     pub(super) async fn run(mut self) -> Result<EndedExecution, Interrupted> {
         loop {
+            // An entry, so that every worker that replays the journal stops at the same place.
             if let Some(reason) = self.control.stop_reason()
                 && !self.state.is_stopped_at_once()
                 && self.state.ended().is_none()
@@ -176,12 +169,15 @@ impl<W: World> Execution<W> {
 
     async fn call_model(&mut self, call: ModelCall) -> Result<(), Interrupted> {
         if self.state.model_failure().is_some() {
-            let (failures, longest) = (self.state.model_failures(), self.iteration_timeout());
-            let delay =
-                model_retry::delay_before_iteration(failures, self.retry_at.take(), longest);
+            let delay = model_retry::delay_before_iteration(
+                self.state.model_failures(),
+                self.retry_at.take(),
+                self.iteration_timeout(),
+            );
             if self.control.pause(delay).await?.is_none() {
                 return Ok(());
             }
+            // The alert may have changed, and much time may have passed, during the delay.
             if self.append_updates().await? && self.state.stopped().is_some() {
                 return Ok(());
             }
@@ -205,60 +201,71 @@ impl<W: World> Execution<W> {
             .err()
             .and_then(model_retry::requested_delay);
         self.retry_at = requested.map(|delay| Instant::now() + delay);
-        let entries_upto = u32::try_from(self.state.entries().len()).unwrap_or(u32::MAX);
-        let Reply {
-            answer: outcome,
-            provider,
-            duration,
-            ..
-        } = reply;
-        let (purpose, answer, error, failure) = (call.purpose, None, None, None);
-        let call = ModelCallRecord {
+        let call = self.call_record(call.purpose, reply.provider, reply.duration);
+        let performed = self.absorb(reply.answer, call)?;
+        Box::pin(self.commit(performed)).await
+    }
+
+    /// The record of a model call that has ended, still without its outcome.
+    fn call_record(
+        &self,
+        purpose: Purpose,
+        provider: ProviderPlan,
+        duration: Duration,
+    ) -> ModelCallRecord {
+        ModelCallRecord {
             purpose,
             provider,
-            entries_upto,
-            answer,
-            error,
-            failure,
+            entries_upto: u32::try_from(self.state.entries().len()).unwrap_or(u32::MAX),
+            answer: None,
+            error: None,
+            failure: None,
             duration,
-        };
-        let performed = self.absorb(outcome, call)?;
-        Box::pin(self.commit(performed)).await
+        }
     }
 
     /// The reply to a model call. A call that the provider refuses for a while is repeated, if the iteration has enough
     /// time. `None`: the run has to stop.
     async fn reply(&mut self, call: ModelCall) -> Result<Option<Reply>, Interrupted> {
-        let (mut waits, mut timeout) = (0, self.iteration_timeout());
+        let mut waits = 0;
+        let mut timeout = self.iteration_timeout();
         loop {
             let Some(reply) = self.ask(call, timeout).await? else {
                 return Ok(None);
             };
-            let error = reply.answer.as_ref().err().filter(|_| !reply.has_begun);
-            let delay = error.and_then(|error| {
-                model_retry::delay_within_iteration(error, waits, self.remaining())
-            });
+            let delay = match &reply.answer {
+                // A repetition would show watchers a second answer after the pieces of the first one.
+                Err(error) if !reply.has_begun => {
+                    model_retry::delay_within_iteration(error, waits, self.remaining())
+                }
+                Ok(_) | Err(_) => None,
+            };
             let Some(delay) = delay else {
                 return Ok(Some(reply));
             };
-            let (session_id, execution_id) = (self.lease.session_id, self.id);
-            tracing::info!(%session_id, %execution_id, delay_secs = delay.as_secs_f64(), "model call delayed: the provider is at its limit");
+            tracing::info!(
+                session_id = %self.lease.session_id, execution_id = %self.id, delay_secs = delay.as_secs_f64(),
+                "model call delayed: the provider is at its limit"
+            );
             if self.control.pause(delay).await?.is_none() {
                 return Ok(None);
             }
             self.control.permit()?;
-            (waits, self.attempt) = (waits + 1, self.attempt + 1);
+            waits += 1;
+            self.attempt += 1;
             timeout = Duration::from_millis(millis(self.remaining()));
         }
     }
 
     /// Asks the model once. `None`: the run has to stop.
     async fn ask(&self, call: ModelCall, timeout: Duration) -> Result<Option<Reply>, Interrupted> {
-        let Some(request) = self.request(call, timeout) else {
+        let Some(body) = request::of_step(&self.state, call) else {
             let missing = format!("the plan has no provider number {}", call.provider);
             return Err(ReleaseReason::Incompatible(missing).into());
         };
-        let (provider, asked_at) = (request.provider.clone(), Instant::now());
+        let request = ModelRequest::new(self.lease.session_id, self.id, body, timeout);
+        let provider = request.provider.clone();
+        let asked_at = Instant::now();
         let deltas = Deltas::new(
             &self.ports.feed,
             self.first_delta(),
@@ -314,13 +321,13 @@ impl<W: World> Execution<W> {
     fn absorb(
         &self,
         reply: Result<Answer, ModelError>,
-        call: ModelCallRecord,
+        mut call: ModelCallRecord,
     ) -> Result<Performed, Interrupted> {
         let mut measured = Measured {
             model_ms: millis(call.duration),
             ..Measured::default()
         };
-        let (entries, call) = match reply {
+        let entries = match reply {
             Err(ModelError::Unavailable(error)) => {
                 return Err(ReleaseReason::ModelUnavailable(error).into());
             }
@@ -331,35 +338,23 @@ impl<W: World> Execution<W> {
                 timeout,
                 provider,
             }) => {
-                let (session_id, execution_id, status) =
-                    (self.lease.session_id, self.id, &provider.status);
-                tracing::info!(%session_id, %execution_id, code, provider_status = status, "model call failed: {message}");
-                let failed = absorb::failed(
-                    &self.state,
-                    &code,
-                    CallError {
-                        message: &message,
-                        timeout,
-                    },
+                let status = &provider.status;
+                tracing::info!(
+                    session_id = %self.lease.session_id, execution_id = %self.id, code, provider_status = status,
+                    "model call failed: {message}"
                 );
-                let entries = fallback::or_switched(&self.state, failed);
-                let words = [code.as_str(), status.as_str()]
-                    .map(str::trim)
-                    .into_iter()
-                    .filter(|word| !word.is_empty());
-                let error = words
-                    .chain([message.as_str()])
-                    .collect::<Vec<_>>()
-                    .join(": ");
+                let error = CallError {
+                    message: &message,
+                    timeout,
+                };
+                let failed = absorb::failed(&self.state, &code, error);
+                let mut words = vec![code.trim(), status.trim()];
+                words.retain(|word| !word.is_empty());
+                words.push(&message);
+                call.error = Some(words.join(": "));
                 measured.retryable = Some(provider.retryable);
-                (
-                    entries,
-                    ModelCallRecord {
-                        error: Some(error),
-                        failure: Some(CallFailure { code, provider }),
-                        ..call
-                    },
-                )
+                call.failure = Some(CallFailure { code, provider });
+                fallback::or_switched(&self.state, failed)
             }
             Ok(answer) => {
                 native::warn_if_unexpected(
@@ -371,15 +366,9 @@ impl<W: World> Execution<W> {
                 instruments::calls_beyond(self.state.plan().limits.max_calls, answer.calls.len());
                 let entries =
                     fallback::or_switched(&self.state, absorb::absorb(&self.state, answer.clone()));
-                let error = entries.iter().find_map(Entry::error).map(str::to_owned);
-                (
-                    entries,
-                    ModelCallRecord {
-                        answer: Some(answer),
-                        error,
-                        ..call
-                    },
-                )
+                call.error = entries.iter().find_map(Entry::error).map(str::to_owned);
+                call.answer = Some(answer);
+                entries
             }
         };
         Ok(Performed {
@@ -408,16 +397,6 @@ impl<W: World> Execution<W> {
         }
     }
 
-    fn request(&self, call: ModelCall, timeout: Duration) -> Option<ModelRequest> {
-        let body = request::of_step(&self.state, call)?;
-        Some(ModelRequest::new(
-            self.lease.session_id,
-            self.id,
-            body,
-            timeout,
-        ))
-    }
-
     fn iteration_timeout(&self) -> Duration {
         Duration::from_millis(self.state.plan().limits.iteration_timeout_ms)
     }
@@ -427,6 +406,8 @@ impl<W: World> Execution<W> {
         self.control.permit()?;
         let remaining = self.remaining();
         let deadline = Instant::now() + remaining;
+        // A call that may change something is recorded before it is sent: after a crash it counts as lost and is not
+        // sent again.
         if let [call] = calls.as_slice()
             && !call.read_only
             && !remaining.is_zero()
@@ -436,27 +417,25 @@ impl<W: World> Execution<W> {
             }])
             .await?;
         }
-        let lease = self.lease;
-        let (tools, journal) = (&*self.ports.tools, &*self.ports.journal);
         let batch = Batch {
-            tools,
-            journal,
-            lease,
+            tools: &*self.ports.tools,
+            journal: &*self.ports.journal,
+            lease: self.lease,
             control: &self.control,
             state: &self.state,
             deadline,
         };
-        let (requested, began) = (calls.len(), Instant::now());
+        let requested = calls.len();
+        let began = Instant::now();
         let Some(performed) = batch.run(calls).await? else {
             return Ok(());
         };
-        let (iteration, took) = (self.state.iteration(), began.elapsed());
         instruments::tools_ended(
             self.ids(),
-            iteration,
+            self.state.iteration(),
             requested,
             &performed.tool_calls,
-            took,
+            began.elapsed(),
         );
         self.commit(performed).await
     }

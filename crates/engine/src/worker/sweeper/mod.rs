@@ -25,7 +25,7 @@ use tarsy_core::chain::EarlyEnd;
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::headers::chosen_session_id;
 
-/// Rows of each kind that one sweep takes on.
+/// Limit of the rows of each kind that one sweep repairs.
 const MAX_ROWS: u32 = 100;
 /// Rows that are repaired at the same time: investigations come first.
 const MAX_CONCURRENT: usize = 4;
@@ -33,11 +33,11 @@ const MAX_CONCURRENT: usize = 4;
 const MIN_AGE_INTERVALS: u32 = 4;
 /// Rows of each kind that are deleted by one statement.
 const PRUNE_ROWS: u32 = 500;
-/// Such statements in one sweep.
+/// Limit of the statements that delete rows in one sweep.
 const PRUNE_BATCHES: u32 = 10;
-/// Looks for sessions without words in one sweep.
+/// Limit of the statements that add words to sessions in one sweep.
 const WORDS_BATCHES: u32 = 20;
-/// The time between two such statements.
+/// The time between two statements of these batches.
 const BATCH_DELAY: Duration = Duration::from_millis(200);
 /// A sweep that takes longer is cut off. Later sweeps find the rest again.
 const SWEEP_TIMEOUT: Duration = Duration::from_secs(120);
@@ -49,26 +49,29 @@ pub struct Sweeper<W: World> {
     /// Time between two sweeps.
     interval: Duration,
     retention: Retention,
-    /// Found by the last sweep. An outage is logged once.
+    /// The result of the last sweep, so that an outage is logged once.
     store_unavailable: bool,
-    /// Found by the last prune. A refusal is logged once.
+    /// The result of the last prune, so that a refusal is logged once.
     prune_refused: bool,
-    /// Found by the last look for sessions without words. A refusal is logged once.
+    /// The result of the last completion of words, so that a refusal is logged once.
     words_refused: bool,
 }
 
 impl<W: World> Sweeper<W> {
     /// A sweeper that deletes rows which are older than `retention` keeps them.
     pub fn new(dispatcher: &Arc<Dispatcher<W>>, interval: Duration, retention: Retention) -> Self {
-        let dispatcher = Arc::clone(dispatcher);
         Self {
-            dispatcher,
+            dispatcher: Arc::clone(dispatcher),
             interval,
             retention,
             store_unavailable: false,
             prune_refused: false,
             words_refused: false,
         }
+    }
+
+    fn sessions(&self) -> &W::Sessions {
+        &self.dispatcher.ports.sessions
     }
 
     /// Sweeps until `end` is cancelled. The first sweep comes after a random part of the interval, so that workers that
@@ -100,7 +103,7 @@ impl<W: World> Sweeper<W> {
             min_age,
             limit: MAX_ROWS,
         };
-        let found = match self.dispatcher.ports.sessions.sweep(sweep).await {
+        let found = match self.sessions().sweep(sweep).await {
             Ok(found) => found,
             Err(error) => {
                 if !self.store_unavailable {
@@ -126,10 +129,8 @@ impl<W: World> Sweeper<W> {
                 errors.extend(done.err());
             }
         };
-        if tokio::time::timeout(SWEEP_TIMEOUT.min(min_age), repairing)
-            .await
-            .is_err()
-        {
+        let limit = SWEEP_TIMEOUT.min(min_age);
+        if tokio::time::timeout(limit, repairing).await.is_err() {
             tracing::warn!("sweep cut off: it took too long");
         }
         if let Some(first) = errors.first() {
@@ -143,17 +144,12 @@ impl<W: World> Sweeper<W> {
     /// Deletes some old rows. Every worker does so: rows that another one deletes now are skipped.
     async fn prune(&self) -> Result<(), StoreError> {
         for _ in 0..PRUNE_BATCHES {
-            let pruned = self
-                .dispatcher
-                .ports
-                .sessions
-                .prune(self.retention, PRUNE_ROWS)
-                .await
-                .inspect_err(|error| {
-                    if !self.prune_refused {
-                        tracing::warn!("prune failed: {error}");
-                    }
-                })?;
+            let pruned = self.sessions().prune(self.retention, PRUNE_ROWS).await;
+            let pruned = pruned.inspect_err(|error| {
+                if !self.prune_refused {
+                    tracing::warn!("prune failed: {error}");
+                }
+            })?;
             if pruned.rows.is_empty() {
                 break;
             }
@@ -169,17 +165,12 @@ impl<W: World> Sweeper<W> {
     /// them twice gets the same ones.
     async fn complete_words(&self) -> Result<(), StoreError> {
         for _ in 0..WORDS_BATCHES {
-            let worded = self
-                .dispatcher
-                .ports
-                .sessions
-                .complete_words()
-                .await
-                .inspect_err(|error| {
-                    if !self.words_refused {
-                        tracing::warn!("words of sessions not completed: {error}");
-                    }
-                })?;
+            let worded = self.sessions().complete_words().await;
+            let worded = worded.inspect_err(|error| {
+                if !self.words_refused {
+                    tracing::warn!("words of sessions not completed: {error}");
+                }
+            })?;
             if worded.sessions > 0 {
                 tracing::info!(
                     sessions = worded.sessions,
@@ -218,13 +209,8 @@ impl<W: World> Sweeper<W> {
 
     /// Ends a session past its deadline. No worker has to run it any more, so this needs no message.
     async fn end(&self, session: SessionId) -> Result<(), SettleError> {
-        match self
-            .dispatcher
-            .ports
-            .sessions
-            .claim(session, self.dispatcher.claim_request())
-            .await?
-        {
+        let request = self.dispatcher.claim_request();
+        match self.sessions().claim(session, request).await? {
             Claim::Taken(claimed) => self.end_claimed(claimed).await?,
             Claim::Ended { settled: false } => {}
             Claim::Ended { settled: true }
@@ -236,7 +222,8 @@ impl<W: World> Sweeper<W> {
     }
 
     async fn end_claimed(&self, claimed: Claimed) -> Result<(), SettleError> {
-        let (session_id, ports) = (claimed.lease.session_id, &self.dispatcher.ports);
+        let session_id = claimed.lease.session_id;
+        let ports = &self.dispatcher.ports;
         let end = if claimed.cancel_requested {
             EarlyEnd::Cancelled
         } else {
@@ -272,8 +259,10 @@ impl<W: World> Sweeper<W> {
 
     /// Queues an alert again that is undecided, or open without an owner, and whose message is gone from the stream.
     async fn requeue(&self, alert: IdleAlert) -> Result<(), SettleError> {
-        let (id, ports) = (alert.alert_id, &self.dispatcher.ports);
+        let id = alert.alert_id;
+        let ports = &self.dispatcher.ports;
         if let Some(refusal) = alert.undecided.then(|| refusal_of(&alert)).flatten() {
+            // In this order: the settlement publishes the dead letter that the row owes.
             ports.sessions.give_up(id, refusal).await?;
             settle(ports, id).await?;
             return Ok(());
@@ -285,6 +274,7 @@ impl<W: World> Sweeper<W> {
             tracing::debug!(session_id = %id, "lost message not queued again: its body is not stored");
             return Ok(());
         }
+        // Queued before it is recorded: a worker that dies in between leaves a message too many, and not one too few.
         let sequence = ports.queue.requeue(&alert).await?;
         metrics::counter!("tarsy_sweeps_total", "found" => "requeued").increment(1);
         tracing::warn!(session_id = %id, sequence, "lost message queued again");

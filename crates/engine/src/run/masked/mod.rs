@@ -1,8 +1,8 @@
 //! A [`Model`] that masks the secrets in every text of a model, its provider or the provider's tools.
 //!
 //! Three things stay unmasked. The provider's own form of an answer ([`Answer::provider_data`]) has to return to the
-//! provider byte for byte. The arguments of calls, and the text that may contain a call, are kept beside the answer
-//! until the calls are sent ([`Unmasked`]); they are stored and shown masked.
+//! provider byte for byte. The arguments of calls, and the text that may contain a call, are kept in memory until the
+//! calls are sent ([`Unmasked`]); they are stored and shown masked.
 
 use parking_lot::Mutex;
 use std::borrow::Cow;
@@ -96,7 +96,7 @@ impl Live {
     }
 }
 
-/// The masked answer, with its unmasked text and calls beside it if they differ.
+/// The masked answer, which also holds the unmasked text and calls if they differ.
 fn masked(mask: &Mask, answer: Answer) -> Answer {
     let text = |text: String| masked_text(mask, text);
     let calls: Vec<ToolCall> = answer
@@ -210,31 +210,31 @@ fn code(mask: &Mask, part: CodePart) -> CodePart {
 /// The offsets stay unchanged: a span whose text is not at its offset is searched for.
 fn grounding(mask: &Mask, found: Grounding) -> Grounding {
     let text = |text: String| masked_text(mask, text);
-    let source = |source: Source| Source {
-        uri: text(source.uri),
-        title: text(source.title),
-    };
-    let retrieval = |page: Retrieval| Retrieval {
-        url: text(page.url),
-        status: text(page.status),
-    };
     let support = |support: Support| Support {
         text: text(support.text),
         ..support
     };
-    let other = |source: OtherSource| OtherSource {
+    let sources = found.sources.into_iter().map(|source| Source {
+        uri: text(source.uri),
+        title: text(source.title),
+    });
+    let retrievals = found.retrievals.into_iter().map(|page| Retrieval {
+        url: text(page.url),
+        status: text(page.status),
+    });
+    let other_sources = found.other_sources.into_iter().map(|source| OtherSource {
         kind: text(source.kind),
         uri: text(source.uri),
         title: text(source.title),
         text: text(source.text),
         supports: source.supports.into_iter().map(support).collect(),
-    };
+    });
     Grounding {
         queries: found.queries.into_iter().map(text).collect(),
-        sources: found.sources.into_iter().map(source).collect(),
+        sources: sources.collect(),
         supports: found.supports.into_iter().map(support).collect(),
-        retrievals: found.retrievals.into_iter().map(retrieval).collect(),
-        other_sources: found.other_sources.into_iter().map(other).collect(),
+        retrievals: retrievals.collect(),
+        other_sources: other_sources.collect(),
         search_widget: text(found.search_widget),
     }
 }

@@ -45,13 +45,12 @@ pub fn plan(
                 .agents
                 .get(&agent.name)
                 .ok_or_else(|| undefined("agent", &agent.name))?;
-            let (instructions, reader) = (&defined.instructions, read_result::spec());
             let request = AgentRequest {
                 name: &name,
-                instructions,
+                instructions: &defined.instructions,
                 settings: &settings,
                 runbook,
-                reader,
+                reader: read_result::spec(),
             };
             agent_plan(
                 config,
@@ -61,15 +60,13 @@ pub fn plan(
             )
             .map(Arc::new)
         });
-        let policy = stage
-            .success_policy
-            .or(route.chain.success_policy)
-            .unwrap_or(config.defaults.success_policy);
-        let agents = agents.collect::<Result<_, PlanError>>()?;
         stages.push(StagePlan {
             name: stage.name.clone(),
-            success_policy: policy,
-            agents,
+            success_policy: stage
+                .success_policy
+                .or(route.chain.success_policy)
+                .unwrap_or(config.defaults.success_policy),
+            agents: agents.collect::<Result<_, PlanError>>()?,
         });
         if needs_synthesis(config, route.chain, index) {
             stages.push(synthesis_stage(config, route.chain, stage, alert)?);
@@ -98,13 +95,12 @@ fn synthesis_stage(
         .get(&name)
         .map(|agent| agent.instructions.as_str())
         .unwrap_or_default();
-    let reader = read_result::spec();
     let request = AgentRequest {
         name: &name,
         instructions,
         settings: &settings,
         runbook: None,
-        reader,
+        reader: read_result::spec(),
     };
     let agent = agent_plan(
         config,
@@ -112,9 +108,8 @@ fn synthesis_stage(
         |briefing| prompts(briefing, alert),
         &Listing::default(),
     )?;
-    let name = format!("{} synthesis", stage.name);
     Ok(StagePlan {
-        name,
+        name: format!("{} synthesis", stage.name),
         success_policy: SuccessPolicy::default(),
         agents: vec![agent.into()],
     })
@@ -137,14 +132,7 @@ pub(super) fn agent_plan(
     prompts: impl Fn(&Briefing<'_>) -> Prompts,
     listing: &Listing,
 ) -> Result<AgentPlan, PlanError> {
-    let AgentRequest {
-        name,
-        instructions,
-        settings,
-        runbook,
-        reader,
-    } = request;
-    let (name, instructions, settings, runbook) = (*name, *instructions, *settings, *runbook);
+    let settings = request.settings;
     let strategy = strategy(settings);
     let servers = if strategy.uses_tools() {
         servers_for(config, settings)
@@ -159,23 +147,24 @@ pub(super) fn agent_plan(
     missing.retain(|server| servers.contains(server));
     let providers = providers(config, settings, &tools)?;
     let summaries = summaries::plan(config, settings, &servers, &providers)?;
+    // An agent without tools has no results to read again.
     if !tools.is_empty() {
-        tools.push(reader.clone());
+        tools.push(request.reader.clone());
         tools.sort_by(|one, other| one.name.cmp(&other.name));
     }
     let limits = limits(settings);
     let briefing = Briefing {
-        agent: name,
+        agent: request.name,
         strategy,
         tools: &tools,
-        instructions,
+        instructions: request.instructions,
         max_iterations: limits.max_iterations,
         runbooks: &config.runbooks.listed(),
-        fetched: runbook,
+        fetched: request.runbook,
     };
     let texts = prompts(&briefing);
     Ok(AgentPlan {
-        name: name.to_owned(),
+        name: request.name.to_owned(),
         strategy,
         limits,
         providers,
@@ -199,14 +188,15 @@ fn providers(
     settings: &Settings,
     tools: &[ToolSpec],
 ) -> Result<Vec<ProviderPlan>, PlanError> {
-    let plan = |name: &String| {
+    let mut plans = Vec::new();
+    for name in provider_names(settings) {
         let llm = config
             .llm_providers
-            .get(name)
-            .ok_or_else(|| undefined("provider", name))?;
-        Ok(provider_plan::of_agent(name, llm, settings, tools))
-    };
-    provider_names(settings).iter().map(plan).collect()
+            .get(&name)
+            .ok_or_else(|| undefined("provider", &name))?;
+        plans.push(provider_plan::of_agent(&name, llm, settings, tools));
+    }
+    Ok(plans)
 }
 
 pub(super) fn names_of(unavailable: &[Unavailable]) -> Vec<String> {
@@ -219,17 +209,19 @@ pub(super) fn names_of(unavailable: &[Unavailable]) -> Vec<String> {
 /// The tools that are read-only, by the server's declaration or by the configuration, and those that the configuration
 /// allows; sorted, each name once.
 pub(super) fn callable(config: &Config, listing: &Listing) -> Listing {
-    let permitted = |tool: &ToolSpec| {
+    let mut tools = Vec::new();
+    for tool in &listing.tools {
         let server = config.mcp_servers.get(tool.server());
         let is_in = |names: &[String]| names.iter().any(|known| known == tool.tool());
         let read_only = tool.read_only || server.is_some_and(|server| is_in(&server.read_only));
         let allowed = server.is_some_and(|server| is_in(&server.allow));
-        (read_only || allowed).then(|| ToolSpec {
-            read_only,
-            ..tool.clone()
-        })
-    };
-    let mut tools: Vec<ToolSpec> = listing.tools.iter().filter_map(permitted).collect();
+        if read_only || allowed {
+            tools.push(ToolSpec {
+                read_only,
+                ..tool.clone()
+            });
+        }
+    }
     tools.sort_by(|a, b| a.name.cmp(&b.name));
     tools.dedup_by(|a, b| a.name == b.name);
     Listing {

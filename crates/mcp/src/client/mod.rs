@@ -43,7 +43,7 @@ use self::server::Server;
 use self::slot::ConnectionSlot;
 use self::tool_cache::CachedServer;
 use super::Error;
-use tarsy_config::{McpServer, server_name_fault};
+use tarsy_config::server_name_fault;
 use tarsy_core::plan::ToolSpec;
 use tarsy_engine::ports::{Lease, Listing, ToolReply, ToolRequest, Tools, Unavailable};
 use tarsy_engine::trace;
@@ -100,10 +100,8 @@ impl Servers {
     pub async fn close(&self) {
         self.context.shutdown.cancel();
         self.context.tasks.close();
-        if tokio::time::timeout(CLOSE_TIMEOUT, self.context.tasks.wait())
-            .await
-            .is_err()
-        {
+        let closing = self.context.tasks.wait();
+        if tokio::time::timeout(CLOSE_TIMEOUT, closing).await.is_err() {
             tracing::warn!(
                 "mcp servers still running after {CLOSE_TIMEOUT:?}: they will be killed"
             );
@@ -145,63 +143,44 @@ impl Servers {
 
     async fn send(&self, request: ToolRequest<'_>) -> Result<ToolReply, Unsent> {
         let begun = Instant::now();
-        let ToolRequest {
-            call,
-            timeout,
-            spec,
-            lease,
-        } = request;
+        let timeout = request.timeout;
         let (server, mut params) = self.route(request)?;
-        self.check_arguments(spec, &mut params).await?;
+        self.check_arguments(request.spec, &mut params).await?;
         let _permit = server
             .permit(timeout.saturating_sub(begun.elapsed()))
             .await
             .map_err(Unsent::Unavailable)?;
-        let McpServer {
-            tool_timeout,
-            max_tool_timeout,
-            ..
-        } = server.config.settings;
-        let (idle, total) = (tool_timeout.min(timeout), max_tool_timeout.min(timeout));
+        let idle = server.config.settings.tool_timeout.min(timeout);
+        let total = server.config.settings.max_tool_timeout.min(timeout);
+        // The wait for the permit counts for the time-out of the request, and not for that of the server.
         let end = (Instant::now() + total).min(begun + timeout);
-        let slot = server.slot(lease);
+        let slot = server.slot(request.lease);
         let connection = connect(server, &slot, &self.context, idle).await?;
         let answer = connection
             .call(params, RequestTimeouts { idle, total, end })
             .await;
-        Ok(match answer {
-            Ok(result) => result::reply(&result, &self.context.mask),
-            Err(CallFailure::Refused(message)) => self.error_reply(&message),
-            Err(CallFailure::Unsent(fault)) => {
-                slot.discard(&connection);
-                let error = self.context.masked(&format!(
-                    "{}: the server did not take the call: {fault}",
-                    call.tool
-                ));
-                ToolReply::NotSent { error }
-            }
-            Err(CallFailure::Broken(fault)) => {
-                slot.discard(&connection);
-                let error = self.context.masked(&format!("{}: {fault}", call.tool));
-                ToolReply::NoAnswer {
-                    error,
-                    timeout: false,
-                }
-            }
-            Err(CallFailure::Unreadable(fault)) => {
-                let error = self.context.masked(&format!("{}: {fault}", call.tool));
-                ToolReply::NoAnswer {
-                    error,
-                    timeout: false,
-                }
-            }
-            Err(CallFailure::Timeout(expired)) => {
-                let error = self.context.masked(&format!("{}: {expired}", call.tool));
-                ToolReply::NoAnswer {
-                    error,
-                    timeout: true,
-                }
-            }
+        let failure = match answer {
+            Ok(result) => return Ok(result::reply(&result, &self.context.mask)),
+            Err(failure) => failure,
+        };
+        if matches!(failure, CallFailure::Unsent(_) | CallFailure::Broken(_)) {
+            slot.discard(&connection);
+        }
+        let tool = &request.call.tool;
+        let masked = |fault: String| self.context.masked(&format!("{tool}: {fault}"));
+        Ok(match failure {
+            CallFailure::Refused(message) => self.error_reply(&message),
+            CallFailure::Unsent(fault) => ToolReply::NotSent {
+                error: masked(format!("the server did not take the call: {fault}")),
+            },
+            CallFailure::Broken(fault) | CallFailure::Unreadable(fault) => ToolReply::NoAnswer {
+                error: masked(fault),
+                timeout: false,
+            },
+            CallFailure::Timeout(expired) => ToolReply::NoAnswer {
+                error: masked(expired.to_string()),
+                timeout: true,
+            },
         })
     }
 
@@ -295,6 +274,7 @@ fn arguments_of(text: &str) -> Result<JsonObject, serde_json::Error> {
         Ok(arguments) => return Ok(arguments),
         Err(fault) => fault,
     };
+    // The fault of the text itself: the model has written that.
     let inner = serde_json::from_str::<String>(text).ok();
     inner
         .and_then(|inner| serde_json::from_str(&inner).ok())
@@ -315,11 +295,9 @@ async fn connect(
     context: &ConnectionContext,
     timeout: Duration,
 ) -> Result<Arc<Connection>, Unsent> {
-    let connecting = tokio::time::timeout(timeout, server.connection(slot, context)).await;
-    let timed_out = |_| Error::no_handshake(server.config.name.clone(), timeout);
-    connecting
-        .map_err(timed_out)
-        .flatten()
+    let connected = tokio::time::timeout(timeout, server.connection(slot, context)).await;
+    connected
+        .unwrap_or_else(|_| Err(Error::no_handshake(server.config.name.clone(), timeout)))
         .map_err(Unsent::Unavailable)
 }
 
@@ -359,8 +337,8 @@ impl Tools for Servers {
     }
 
     fn run_ended(&self, lease: Lease) {
-        self.servers
-            .values()
-            .for_each(|cached| cached.server.run_ended(lease));
+        for cached in self.servers.values() {
+            cached.server.run_ended(lease);
+        }
     }
 }

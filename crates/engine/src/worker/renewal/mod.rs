@@ -36,7 +36,8 @@ impl<W: World> LeaseRenewal<W> {
     async fn renew_forever(self) {
         let mut ticks = tokio::time::interval(self.0.lease() / 3);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut waiting, mut waits) = (BTreeSet::new(), JoinSet::new());
+        let mut waiting = BTreeSet::new();
+        let mut waits = JoinSet::new();
         loop {
             ticks.tick().await;
             while let Some(done) = waits.try_join_next() {
@@ -54,17 +55,13 @@ impl<W: World> LeaseRenewal<W> {
         }
     }
 
-    /// Renews a lease whose row many statements write to, so that it is never free when all leases are renewed: waits
-    /// for the row, beside the others.
+    /// Renews a lease whose row many statements write to, so that it is never free when all leases are renewed. Waits
+    /// for the row while the other leases are renewed.
     async fn renew_locked(self, run: Run<W>) -> SessionId {
-        let (session_id, asked_at) = (run.lease.session_id, Instant::now());
-        match self
-            .0
-            .ports
-            .sessions
-            .renew_one(run.lease, self.0.lease())
-            .await
-        {
+        let session_id = run.lease.session_id;
+        let asked_at = Instant::now();
+        let sessions = &self.0.ports.sessions;
+        match sessions.renew_one(run.lease, self.0.lease()).await {
             Ok(renewed @ Renewal::Renewed { .. }) => {
                 self.apply(&run, renewed, asked_at);
             }
@@ -112,7 +109,8 @@ impl<W: World> LeaseRenewal<W> {
                 return Vec::new();
             }
         };
-        let (mut locked, mut owned) = (Vec::new(), Vec::new());
+        let mut locked = Vec::new();
+        let mut owned = Vec::new();
         for (run, answer) in runs.into_iter().zip(answers) {
             if answer == Renewal::Locked {
                 locked.push(run.clone());
@@ -127,10 +125,8 @@ impl<W: World> LeaseRenewal<W> {
 
     /// Sends the heartbeats, for a short time: a slow broker must not delay the next renewal.
     async fn send_heartbeats(&self, deliveries: Vec<Arc<W::Delivery>>) {
-        let sending = deliveries
-            .into_iter()
-            .map(|delivery| async move { delivery.progress().await });
-        let sending = stream::iter(sending)
+        let sending = stream::iter(deliveries)
+            .map(|delivery| async move { delivery.progress().await })
             .buffer_unordered(HEARTBEATS_AT_ONCE)
             .collect::<Vec<_>>();
         let Ok(sent) = tokio::time::timeout(self.0.lease() / 6, sending).await else {
