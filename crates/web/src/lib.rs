@@ -22,6 +22,7 @@ mod metrics;
 pub mod access;
 mod rights;
 mod fault;
+mod requester;
 mod submissions;
 mod frames;
 mod hub;

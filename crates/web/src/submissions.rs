@@ -1,11 +1,10 @@
-//! Checks a submitted alert before it is queued, from a form or the API: the user's right, the size, the request id.
+//! Checks a submitted alert before it is queued, from a form or the API: its size and its request id.
 
 use axum::body::{Body, Bytes, to_bytes};
 use uuid::Uuid;
 
 use crate::fault::Fault;
 use crate::ports::Backend;
-use crate::rights::Access;
 use crate::state::Shared;
 use tarsy_core::ids::SessionId;
 
@@ -16,27 +15,6 @@ const FIELDS_BYTES: usize = 16 * 1024;
 /// No request is larger, however large an alert may be.
 const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 
-/// The user, if the user may submit alerts.
-pub(super) fn submitter(access: &Access) -> Result<String, Fault> {
-    const FORBIDDEN: &str =
-        "this user may not submit alerts: web.allow.submit in tarsy.yaml lists the groups that may";
-    access
-        .user
-        .clone()
-        .filter(|_| access.may_submit)
-        .ok_or(Fault::Forbidden(FORBIDDEN))
-}
-
-/// The user, if the user may have alerts investigated again.
-pub(super) fn rerunner(access: &Access) -> Result<String, Fault> {
-    const FORBIDDEN: &str = "this user may not rerun investigations: web.allow.rerun in tarsy.yaml lists the groups that may";
-    access
-        .user
-        .clone()
-        .filter(|_| access.may_rerun)
-        .ok_or(Fault::Forbidden(FORBIDDEN))
-}
-
 /// The whole body of a request that may have an alert. It is read after the user is known to have the right.
 pub(super) async fn body<B: Backend>(web: &Shared<B>, body: Body) -> Result<Bytes, Fault> {
     let limit = web
@@ -45,8 +23,7 @@ pub(super) async fn body<B: Backend>(web: &Shared<B>, body: Body) -> Result<Byte
         .saturating_mul(FORM_FACTOR)
         .saturating_add(FIELDS_BYTES);
     let limit = limit.min(MAX_BODY_BYTES);
-    let read = to_bytes(body, limit).await;
-    read.map_err(|_| {
+    to_bytes(body, limit).await.map_err(|_| {
         Fault::Invalid(format!(
             "the request is not complete, or has more than {limit} bytes"
         ))
