@@ -124,7 +124,7 @@ impl Store {
         let mut counts = StatusCounts::default();
         for (status, count) in counted {
             let of = match RunStatus::from(status) {
-                // It has no tab, and stands in the list of all.
+                // Such a session has no tab, and is in the list of all sessions.
                 RunStatus::Unknown(_) => continue,
                 RunStatus::Running => &mut counts.running,
                 RunStatus::Completed => &mut counts.completed,
