@@ -22,7 +22,6 @@ mod metrics;
 pub mod access;
 mod rights;
 mod fault;
-mod requester;
 mod submissions;
 mod frames;
 mod hub;

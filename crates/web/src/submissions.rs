@@ -1,10 +1,12 @@
-//! Checks a submitted alert before it is queued, from a form or the API: its size and its request id.
+//! Checks what a user sends before it is queued, from a form or the API: the right of the user, and the size and the
+//! request id of an alert.
 
 use axum::body::{Body, Bytes, to_bytes};
 use uuid::Uuid;
 
 use crate::fault::Fault;
 use crate::ports::Backend;
+use crate::rights::Access;
 use crate::state::Shared;
 use tarsy_core::ids::SessionId;
 
@@ -14,6 +16,33 @@ const FORM_FACTOR: usize = 3;
 const FIELDS_BYTES: usize = 16 * 1024;
 /// No request is larger, however large an alert may be.
 const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
+
+/// The user, if the user may ask questions. For others the routes do not exist.
+pub(super) fn asker(access: &Access) -> Result<String, Fault> {
+    let user = access.may_ask.then(|| access.user.clone()).flatten();
+    user.ok_or_else(Fault::no_such_address)
+}
+
+/// The user, if the user may cancel sessions. For others the routes do not exist.
+pub(super) fn canceller(access: &Access) -> Result<String, Fault> {
+    let user = access.may_cancel.then(|| access.user.clone()).flatten();
+    user.ok_or_else(Fault::no_such_address)
+}
+
+/// The user, if the user may submit alerts.
+pub(super) fn submitter(access: &Access) -> Result<String, Fault> {
+    const FORBIDDEN: &str =
+        "this user may not submit alerts: web.allow.submit in tarsy.yaml lists the groups that may";
+    let user = access.may_submit.then(|| access.user.clone()).flatten();
+    user.ok_or(Fault::Forbidden(FORBIDDEN))
+}
+
+/// The user, if the user may have alerts investigated again.
+pub(super) fn rerunner(access: &Access) -> Result<String, Fault> {
+    const FORBIDDEN: &str = "this user may not rerun investigations: web.allow.rerun in tarsy.yaml lists the groups that may";
+    let user = access.may_rerun.then(|| access.user.clone()).flatten();
+    user.ok_or(Fault::Forbidden(FORBIDDEN))
+}
 
 /// The whole body of a request that may have an alert. It is read after the user is known to have the right.
 pub(super) async fn body<B: Backend>(web: &Shared<B>, body: Body) -> Result<Bytes, Fault> {

@@ -12,9 +12,9 @@ use super::{Answer, find};
 use crate::fault::Fault;
 use crate::json;
 use crate::ports::{Backend, Cancel, Question};
-use crate::requester::{asker, canceller};
 use crate::rights::Access;
 use crate::state::Shared;
+use crate::submissions::{asker, canceller};
 
 #[derive(Deserialize)]
 struct Asked {

@@ -10,10 +10,9 @@ use super::{Answer, find, query};
 use crate::fault::Fault;
 use crate::json;
 use crate::ports::{Backend, Cooldown, Published, Rerun, Submission, Submitted};
-use crate::requester::{rerunner, submitter};
 use crate::rights::Access;
 use crate::state::Shared;
-use crate::submissions::{body, request_id};
+use crate::submissions::{body, request_id, rerunner, submitter};
 use tarsy_core::alert::Severity;
 
 /// The settings of an alert, which is the body.

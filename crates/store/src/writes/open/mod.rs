@@ -134,7 +134,8 @@ struct DecidedRow {
     session: SessionId,
     remaining: Option<f64>,
     previous: Option<String>,
-    /// Whether the update of a joined alert was written, or the knowledge of the session that an alert is compared with.
+    /// Whether the update of a joined alert was written, or the knowledge of the session that an alert is compared
+    /// with.
     detail: Option<Value>,
 }
 

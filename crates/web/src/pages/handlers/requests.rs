@@ -12,9 +12,9 @@ use crate::api::{find, report};
 use crate::fault::Fault;
 use crate::pages::dialogs;
 use crate::ports::{Backend, Cancel, Question};
-use crate::requester::{asker, canceller};
 use crate::shell::{Frame, Place};
 use crate::state::Shared;
+use crate::submissions::{asker, canceller};
 
 #[derive(Deserialize)]
 pub(super) struct Sent {

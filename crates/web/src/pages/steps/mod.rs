@@ -1,8 +1,8 @@
 //! The steps of a session: its rows, with a call and its result in one.
 //!
 //! The words of a row come from `timeline/rows/` of the core, as in the terminal. `row` makes the element of a step,
-//! `opened` the texts below it, `chart` the drawing of a series, and `fold` decides which steps of a long session are in
-//! the page.
+//! `opened` the texts below it, `chart` the drawing of a series, and `fold` decides which steps of a long session are
+//! in the page.
 
 mod row;
 mod opened;
