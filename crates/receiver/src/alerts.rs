@@ -38,11 +38,11 @@ pub(super) enum ReadBody {
     Alerts {
         source: &'static str,
         alerts: Vec<InboundAlert>,
-        /// As it is published, with its headers.
+        /// The body to publish, with its headers.
         body: Bytes,
         headers: Headers,
     },
-    /// Nothing, for this reason.
+    /// No alert is published, for this reason.
     Ignored {
         source: &'static str,
         reason: String,
@@ -113,7 +113,7 @@ pub(super) fn read(
         settings,
         endpoint,
         parts,
-        Asked {
+        RequestOptions {
             requested,
             is_forced,
         },
@@ -156,7 +156,7 @@ fn hints(endpoint: Endpoint<'_>, requested: Option<Severity>, headers: &Headers)
 }
 
 /// The parts of a request apart from its body.
-struct Asked {
+struct RequestOptions {
     requested: Option<Severity>,
     /// Whether no route ignores its alerts.
     is_forced: bool,
@@ -169,12 +169,17 @@ struct Routed {
     ignored_because: Option<String>,
 }
 
-fn routed(settings: &Settings, endpoint: Endpoint<'_>, parts: Vec<Part>, asked: Asked) -> Routed {
+fn routed(
+    settings: &Settings,
+    endpoint: Endpoint<'_>,
+    parts: Vec<Part>,
+    options: RequestOptions,
+) -> Routed {
     let has_several = parts.len() > 1;
     let mut routed = Routed::default();
     for part in parts {
         let route = settings.routes.first(&Facts::of(&part, endpoint.suffix()));
-        let ignored = if asked.is_forced {
+        let ignored = if options.is_forced {
             None
         } else {
             route.and_then(AlertRoute::ignored_because)
@@ -187,7 +192,7 @@ fn routed(settings: &Settings, endpoint: Endpoint<'_>, parts: Vec<Part>, asked: 
             routed.ignored_because = routed.ignored_because.or(alert.ignored_because);
             continue;
         }
-        let priority = asked
+        let priority = options
             .requested
             .or_else(|| route?.priority)
             .unwrap_or(alert.severity);

@@ -2,7 +2,7 @@
 //!
 //! A body takes from the budget as it arrives, so a client that is slow holds what it has sent and not what it has
 //! declared. The beginning of each body comes from a part that large bodies never take from: alerts of usual sizes are
-//! taken whatever arrives beside them. Everything is given back when the guard is dropped, on every path.
+//! accepted whatever else arrives. Everything is given back when the guard is dropped, on every path.
 
 use std::sync::Arc;
 

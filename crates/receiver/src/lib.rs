@@ -38,14 +38,14 @@ use tarsy_http::listener::{Limits, Token};
 /// The rules of a receiver.
 #[derive(Debug)]
 pub struct Settings {
-    /// The token that clients have to send, unless the source of their path has a proof of its own; `None` accepts
+    /// The token that clients have to send, unless the source of their path has another proof; `None` accepts
     /// every client.
     pub token: Option<Token>,
     /// The sources that have a path, each with its proof.
     pub hooks: BTreeMap<String, Proof>,
     /// Reads the bodies.
     pub intake: Intake,
-    /// Of them, the priority and what is ignored.
+    /// The rules for the priority of an alert, and for alerts that are ignored.
     pub routes: Routes,
     /// A longer body is rejected without being read; the limit of a source has precedence.
     pub max_body_bytes: usize,
@@ -85,14 +85,14 @@ pub struct InboundAlerts {
     pub headers: Vec<(&'static str, String)>,
     /// Names as in [`HeaderRules::ignored`] that the client sent.
     pub ignored_headers: Vec<&'static str>,
-    /// As received, or reduced.
+    /// The received body, or a reduced one.
     pub body: Bytes,
 }
 
 /// One alert of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InboundAlert {
-    /// From the query of the request, otherwise from the route, otherwise from the body.
+    /// The priority in the query of the request, otherwise that of the route, otherwise that in the body.
     pub priority: Severity,
     /// The index of the alert in its body, if there are several.
     pub part: Option<u32>,

@@ -14,7 +14,7 @@ use super::response::Rejection;
 const LARGE_BYTES: usize = 512 * 1024;
 /// Bodies of usual sizes that are read at the same time.
 const READERS: usize = 4;
-/// The time limit for those that are read before.
+/// The time limit of the wait for bodies that are read first.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The state that all connections share.
@@ -27,11 +27,10 @@ pub(super) struct Readers {
 
 impl Default for Readers {
     fn default() -> Self {
-        let semaphore = |permits: usize| Arc::new(Semaphore::new(permits));
         Self {
             budget: Budget::default(),
-            usual: semaphore(READERS),
-            large: semaphore(1),
+            usual: Arc::new(Semaphore::new(READERS)),
+            large: Arc::new(Semaphore::new(1)),
         }
     }
 }
@@ -56,11 +55,12 @@ impl Readers {
             return Err(Rejection::unavailable("other bodies are being read"));
         };
         let span = Span::current();
-        let work = move || {
+        let read = tokio::task::spawn_blocking(move || {
+            // Held by the thread: a client that leaves does not end its work.
             let _permit = permit;
             span.in_scope(work)
-        };
-        tokio::task::spawn_blocking(work).await.map_err(|error| {
+        });
+        read.await.map_err(|error| {
             tracing::error!("reading a body panicked: {error}");
             Rejection::unavailable("the body could not be read")
         })

@@ -36,7 +36,7 @@ pub(super) enum Accepted {
 /// The report about the published alerts of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Report {
-    /// One for each alert of the body.
+    /// The place of each alert of the body.
     pub(super) published: Vec<Published>,
     /// Named in the response.
     pub(super) ignored_headers: Vec<&'static str>,

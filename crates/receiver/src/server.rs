@@ -16,7 +16,7 @@ use tracing::{Instrument as _, Span};
 
 use super::endpoint::Endpoint;
 use super::readers::Readers;
-use super::request::{Read, Reading, handshake};
+use super::request::{RequestContent, RequestReader, handshake};
 use super::response::{Accepted, Rejection, Report, response};
 use super::{Queue, Settings};
 use tarsy_core::intake::headers::TRACEPARENT;
@@ -52,10 +52,9 @@ pub async fn serve<Q: Queue>(
         over_limit_response: OVER_LIMIT,
         open_connections: Some("tarsy_receive_connections"),
     };
-    let (settings, readers) = (Arc::new(settings), Readers::default());
     let router = router(Arc::new(Receiver {
-        settings,
-        readers,
+        settings: Arc::new(settings),
+        readers: Readers::default(),
         queue,
     }));
     http::serve(listener, options, router, stop).await;
@@ -136,9 +135,10 @@ struct Receiver<Q> {
 impl<Q: Queue> Receiver<Q> {
     /// The trace of the client, if the operator trusts that header. An invalid context counts as none.
     fn parent(&self, headers: &HeaderMap) -> Option<TraceContext> {
-        let is_trusted = self.settings.headers.forwarded.contains(&TRACEPARENT);
-        let value = headers.get(TRACEPARENT).filter(|_| is_trusted)?;
-        TraceContext::parse(value.to_str().ok()?)
+        if !self.settings.headers.forwarded.contains(&TRACEPARENT) {
+            return None;
+        }
+        TraceContext::parse(headers.get(TRACEPARENT)?.to_str().ok()?)
     }
 
     async fn answer(
@@ -151,19 +151,19 @@ impl<Q: Queue> Receiver<Q> {
             .max_body_bytes()
             .unwrap_or(usize::MAX)
             .min(self.settings.max_alert_bytes);
-        let reading = Reading {
+        let reader = RequestReader {
             settings: &self.settings,
             readers: &self.readers,
             max_alert_bytes: limit,
         };
-        match reading.read(endpoint, request).await? {
-            Read::Ignored { source, reason } => {
+        match reader.read(endpoint, request).await? {
+            RequestContent::Ignored { source, reason } => {
                 count_alerts(source, "ignored", 1);
                 tracing::debug!(source, reason, "alert ignored");
                 Ok(Accepted::Ignored(reason))
             }
-            Read::Validation(answer) => Ok(Accepted::Validation(answer)),
-            Read::Alerts { source, alerts } => {
+            RequestContent::Validation(answer) => Ok(Accepted::Validation(answer)),
+            RequestContent::Alerts { source, alerts } => {
                 let ignored_headers = alerts.ignored_headers.clone();
                 let published = self.queue.publish(alerts).await?;
                 count_alerts(source, "published", published.len());
@@ -230,10 +230,8 @@ mod tests {
         let stop = CancellationToken::new();
         let serving = tokio::spawn(serve(listener, settings, NoQueue, stop.clone()));
         let request = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n";
-        let (mut deaf, many) = (
-            TcpStream::connect(address).await.unwrap(),
-            request.repeat(1000),
-        );
+        let mut deaf = TcpStream::connect(address).await.unwrap();
+        let many = request.repeat(1000);
         // Until the buffers of both sides are full, and then until the receiver closes the connection.
         let flooding = async { while deaf.write_all(&many).await.is_ok() {} };
         tokio::time::timeout(Duration::from_mins(1), flooding)

@@ -23,23 +23,23 @@ pub(super) fn with(address: &str, parameters: &[(&str, String)], options: &str) 
 
 /// Whether the address, or a variable or service file that libpq reads, may set `target_session_attrs`.
 pub(super) fn may_set_session_attributes(address: &str) -> bool {
-    let form = Form::of(address);
-    let is_set = |name: &str| std::env::var_os(name).is_some();
-    form.value("target_session_attrs").is_some()
-        || form.value("service").is_some()
-        || is_set("PGTARGETSESSIONATTRS")
-        || is_set("PGSERVICE")
+    may_set(address, "target_session_attrs", "PGTARGETSESSIONATTRS")
 }
 
 /// Whether the address, or a variable or service file that libpq reads, may set `sslmode`.
 pub(super) fn may_set_tls_mode(address: &str) -> bool {
+    may_set(address, "sslmode", "PGSSLMODE")
+}
+
+/// A service file may set any parameter.
+fn may_set(address: &str, parameter: &str, variable: &str) -> bool {
     let form = Form::of(address);
-    let is_set = |name: &str| std::env::var_os(name).is_some();
-    ["sslmode", "service"]
-        .iter()
-        .any(|key| form.value(key).is_some())
-        || is_set("PGSSLMODE")
-        || is_set("PGSERVICE")
+    let is_in_address = |key: &str| form.value(key).is_some();
+    let is_in_environment = |name: &str| std::env::var_os(name).is_some();
+    is_in_address(parameter)
+        || is_in_address("service")
+        || is_in_environment(variable)
+        || is_in_environment("PGSERVICE")
 }
 
 /// Whether the address lists more than one server.
@@ -87,11 +87,12 @@ pub(super) fn each_server(address: &str) -> Vec<String> {
             &form.value("port").unwrap_or_default(),
         ),
     };
-    let one = |(host, port): (String, Option<String>)| {
-        let host = form.add(address.to_owned(), "host", &host);
-        form.add(host, "port", &port.unwrap_or_else(|| "5432".to_owned()))
-    };
-    servers.into_iter().map(one).collect()
+    let mut addresses = Vec::new();
+    for (host, port) in servers {
+        let address = form.add(address.to_owned(), "host", &host);
+        addresses.push(form.add(address, "port", port.as_deref().unwrap_or("5432")));
+    }
+    addresses
 }
 
 /// A server of a URL, for example `db-1:5432` or `[::1]:5432`.
@@ -108,17 +109,12 @@ fn host_and_port(server: &str) -> (String, Option<String>) {
 /// The servers of two lists; one port may stand for all.
 fn paired(hosts: &str, ports: &str) -> Vec<(String, Option<String>)> {
     let ports: Vec<&str> = ports.split(',').filter(|port| !port.is_empty()).collect();
-    let port = |index: usize| {
-        ports
-            .get(index)
-            .or_else(|| ports.first())
-            .map(|port| (*port).to_owned())
-    };
-    hosts
-        .split(',')
-        .enumerate()
-        .map(|(index, host)| (host.to_owned(), port(index)))
-        .collect()
+    let mut servers = Vec::new();
+    for (index, host) in hosts.split(',').enumerate() {
+        let port = ports.get(index).or_else(|| ports.first());
+        servers.push((host.to_owned(), port.map(ToString::to_string)));
+    }
+    servers
 }
 
 enum Form<'a> {
@@ -141,16 +137,11 @@ impl<'a> Form<'a> {
             Some((user, servers)) if !user.contains('/') => servers,
             Some(_) | None => rest,
         };
-        match servers.split_once('?') {
-            Some((servers, query)) => Self::Url {
-                servers,
-                query: Some(query),
-            },
-            None => Self::Url {
-                servers,
-                query: None,
-            },
-        }
+        let (servers, query) = match servers.split_once('?') {
+            Some((servers, query)) => (servers, Some(query)),
+            None => (servers, None),
+        };
+        Self::Url { servers, query }
     }
 
     /// The value of a parameter, escaped as this form writes it.
@@ -242,7 +233,7 @@ mod tests {
 
     #[test]
     fn parameters_are_added_to_both_forms_of_address_and_options_are_joined() {
-        let made = |address: &str| with(address, &[("a", "b c'".to_owned())], "-c x=1");
+        let parameters = [("a", "b c'".to_owned())];
         let cases = [
             (
                 "postgres://h/db",
@@ -270,7 +261,7 @@ mod tests {
             ),
         ];
         for (address, expected) in cases {
-            assert_eq!(made(address), expected);
+            assert_eq!(with(address, &parameters, "-c x=1"), expected);
         }
     }
 

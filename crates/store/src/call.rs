@@ -132,7 +132,8 @@ where
     T: Send + 'static,
     F: Fn(&mut PgConnection) -> QueryResult<T> + Send + Sync + 'static,
 {
-    let (pool, work) = (pool.clone(), Arc::new(work));
+    let pool = pool.clone();
+    let work = Arc::new(work);
     let call = async move {
         match attempt(&pool, limit, operation, &work).await {
             Attempted::OnDeadConnection(error) => {
@@ -180,7 +181,7 @@ where
     };
     let work = Arc::clone(work);
     let statement_timeout = pool.manager().statement_timeout;
-    let measured = move |connection: &mut PgConnection| {
+    let call = connection.interact(move |connection| {
         let start = Instant::now();
         let result = work(connection);
         let took = start.elapsed();
@@ -189,8 +190,8 @@ where
                 .record(took);
         }
         result.map_err(|error| Error::from(error).after(took, statement_timeout))
-    };
-    let result = match timeout(limit, connection.interact(measured)).await {
+    });
+    let result = match timeout(limit, call).await {
         Ok(Ok(result)) => result,
         Ok(Err(error)) => Err(Error::Broken(error.to_string())),
         Err(_) => Err(Error::NoAnswer(limit)),

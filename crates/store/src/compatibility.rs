@@ -75,7 +75,7 @@ pub async fn check_schema(options: &ConnectOptions) -> Result<Schema, Error> {
 /// connection keeps its settings.
 ///
 /// # Errors
-/// As [`check_schema`]; [`Error::NotAllowed`] for a right that is missing, [`Error::SettingsLost`].
+/// The errors of [`check_schema`]; [`Error::NotAllowed`] for a right that is missing, [`Error::SettingsLost`].
 pub async fn check_for_worker(options: &ConnectOptions) -> Result<Schema, Error> {
     let schema = check_schema(options).await?;
     let statement_timeout = options.statement_timeout;

@@ -38,7 +38,7 @@ pub struct ConnectOptions {
     /// The time that a call waits for a connection of the pool, how long a new connection tries all servers of the
     /// address together (but 2 s for each), and how long the kernel waits for an acknowledgement of sent bytes.
     pub connect_timeout: Duration,
-    /// For how long a call whose outcome is unknown is sent again.
+    /// The period in which a call whose outcome is unknown is sent again.
     pub retry_for: Duration,
     /// Accepts a read-only server, unless the address lists several servers. When `false`, libpq refuses a read-only
     /// server (`target_session_attrs=read-write`), unless the address sets another value.
@@ -124,10 +124,9 @@ impl ConnectOptions {
             ("keepalives_count", "3".to_owned()),
             ("application_name", self.application_name.clone()),
         ];
-        parameters.extend(
-            self.wanted_server(&url)
-                .map(|wanted| ("target_session_attrs", wanted.to_owned())),
-        );
+        if let Some(wanted) = self.wanted_server(&url) {
+            parameters.push(("target_session_attrs", wanted.to_owned()));
+        }
         if let Some(ca) = &self.secrets.ca {
             parameters.push(("sslrootcert", ca.display().to_string()));
             if !address::may_set_tls_mode(&url) {
@@ -160,10 +159,9 @@ impl ConnectOptions {
             ("lock_timeout", self.lock_timeout.as_millis().to_string()),
             ("idle_in_transaction_session_timeout", statement),
         ];
-        settings.extend(
-            self.only_reads
-                .then(|| ("default_transaction_read_only", "on".to_owned())),
-        );
+        if self.only_reads {
+            settings.push(("default_transaction_read_only", "on".to_owned()));
+        }
         settings
     }
 
@@ -409,8 +407,8 @@ mod tests {
     fn files_replace_the_address_and_the_password_at_each_connection() {
         let directory = tempfile::tempdir().unwrap();
         let file = |name: &str| directory.path().join(name);
-        let env = |name: &str| Some(file(name).display().to_string());
-        let secret = |name: &str| Secret::file_of(name, &env);
+        let secret =
+            |name: &str| Secret::file_of(name, &|name| Some(file(name).display().to_string()));
         let ca = Some("/etc/ca.pem".into());
         let secrets = Secrets {
             address: secret("url"),

@@ -14,7 +14,7 @@ use super::error::Error;
 /// The state of a database, for `tarsy doctor`.
 #[derive(Debug)]
 pub struct DatabaseReport {
-    /// For example `15.18`
+    /// The version, for example `15.18`
     pub version: String,
     /// The server has a standby, and no commit waits for it: a failover may lose the last confirmed commits.
     pub loses_commits_at_failover: bool,
@@ -43,23 +43,28 @@ struct ServerRow {
     is_read_only: bool,
 }
 
+/// Reads the server, with the time when the question was sent and the time until its answer.
+fn read_server(
+    connection: &mut PgConnection,
+) -> Result<(ServerRow, DateTime<Utc>, Duration), Error> {
+    let sent = Utc::now();
+    let begun = Instant::now();
+    let row = diesel::sql_query(
+        "SELECT current_setting('server_version') AS version, \
+         current_setting('synchronous_standby_names') = '' AND EXISTS (SELECT FROM pg_stat_replication) \
+         AS asynchronous, clock_timestamp() AS now, \
+         pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS is_read_only",
+    )
+    .get_result(connection)?;
+    Ok((row, sent, begun.elapsed()))
+}
+
 /// Examines the database. Writes nothing.
 ///
 /// # Errors
 /// When the database cannot be reached.
 pub async fn diagnose(options: &ConnectOptions) -> Result<DatabaseReport, Error> {
-    let read = |connection: &mut PgConnection| {
-        let (sent, begun) = (Utc::now(), Instant::now());
-        let row: ServerRow = diesel::sql_query(
-            "SELECT current_setting('server_version') AS version, \
-             current_setting('synchronous_standby_names') = '' AND EXISTS (SELECT FROM pg_stat_replication) \
-             AS asynchronous, clock_timestamp() AS now, \
-             pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS is_read_only",
-        )
-        .get_result(connection)?;
-        Ok((row, sent, begun.elapsed()))
-    };
-    let (row, sent, round_trip) = options.with_connection(read).await?;
+    let (row, sent, round_trip) = options.with_connection(read_server).await?;
     let half = chrono::TimeDelta::from_std(round_trip / 2).unwrap_or_default();
     let fit = match check_schema(options).await {
         Err(error) if !matches!(error, Error::SchemaBehind(_) | Error::SchemaTooNew(_)) => {

@@ -1,6 +1,5 @@
 //! Implements the port [`Journal`]: the reads of a resumed run and the three fenced writes of a lease holder.
 
-use diesel::pg::PgConnection;
 use uuid::Uuid;
 
 use tarsy_core::alert_update::NumberedUpdate;
@@ -111,19 +110,17 @@ impl Journal for Store {
     }
 
     async fn remember(&self, session: SessionId, calls: Vec<LostCall>) -> Result<(), StoreError> {
+        // Chosen once, so that a repeated call stores the loss once.
         let id = Uuid::new_v4();
-        let write = move |connection: &mut PgConnection| {
-            recover::remember(
-                connection,
-                session,
-                &Loss {
-                    id,
-                    kept: None,
-                    restored: 0,
-                    calls: &calls,
-                },
-            )
-        };
-        Ok(self.run(Operation::Recover, write).await?)
+        let stored = self.run(Operation::Recover, move |connection| {
+            let loss = Loss {
+                id,
+                kept: None,
+                restored: 0,
+                calls: &calls,
+            };
+            recover::remember(connection, session, &loss)
+        });
+        Ok(stored.await?)
     }
 }

@@ -63,9 +63,9 @@ pub async fn migrate(options: &ConnectOptions, timeout: Duration) -> Result<Migr
     migrator.lock().await?;
     let migrated = migrator.apply_pending().await;
     // Unlocks explicitly: a pooler that keeps the connection would keep its lock, too.
-    let unlock =
-        move |connection: &mut PgConnection| Ok(advisory(connection, "pg_advisory_unlock")?);
-    let unlocked = migrator.run(unlock).await;
+    let unlocked = migrator
+        .run(|connection| Ok(advisory(connection, "pg_advisory_unlock")?))
+        .await;
     let migrated = migrated?;
     unlocked?;
     Ok(migrated)
@@ -152,8 +152,9 @@ impl Migrator {
     /// Tries until the migration gets its locks. A failed try is rolled back.
     async fn apply(&mut self, name: &str) -> Result<(), Error> {
         loop {
-            let (wanted, began, left) =
-                (name.to_owned(), Instant::now(), self.until - Instant::now());
+            let wanted = name.to_owned();
+            let began = Instant::now();
+            let left = self.until - began;
             let Err(error) = self
                 .run(move |connection| try_one(connection, &wanted, left))
                 .await

@@ -77,8 +77,8 @@ impl<S: Statement> Parts<S> {
 }
 
 fn name_at_start(text: &str) -> &str {
-    let is_of_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '.';
-    text.split(|c| !is_of_name(c)).next().unwrap_or_default()
+    let end = text.find(|c: char| !matches!(c, 'a'..='z' | '0'..='9' | '_' | '.'));
+    end.and_then(|end| text.get(..end)).unwrap_or(text)
 }
 
 /// A type of values. The SQL type follows from it, so that no list has to state both.

@@ -59,7 +59,9 @@ pub async fn serve(
 }
 
 fn router(metrics: &Metrics, readiness: &watch::Receiver<Readiness>) -> Router {
-    let (metrics, scraped, readiness) = (metrics.clone(), readiness.clone(), readiness.clone());
+    let metrics = metrics.clone();
+    let scraped = readiness.clone();
+    let readiness = readiness.clone();
     Router::new()
         .route(
             "/metrics",

@@ -14,7 +14,7 @@ pub(super) fn render() -> String {
     read().map(show).unwrap_or_default()
 }
 
-/// One reading of `/proc`: each metric with its value, if the system has one.
+/// The metrics that `/proc` has now, each with its value, if the system has one.
 fn read() -> Option<[(&'static str, Option<f64>); 5]> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
     let system = fs::read_to_string("/proc/stat").ok()?;

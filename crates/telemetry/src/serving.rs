@@ -53,18 +53,17 @@ impl Serving {
         let address = listener.local_addr().map_err(failed)?;
         let metrics = Metrics::install(role, configured)?;
         let (ready, readiness) = watch::channel(Readiness::NotReady("starting".to_owned()));
-        let (end, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let end = CancellationToken::new();
+        let tasks = TaskTracker::new();
         tasks.spawn(serve(listener, metrics.clone(), readiness, end.clone()));
         let stop = end.clone();
         tasks.spawn(async move { metrics.keep_up(stop).await });
-        Ok((
-            Self {
-                address,
-                end,
-                tasks,
-            },
-            ready,
-        ))
+        let serving = Self {
+            address,
+            end,
+            tasks,
+        };
+        Ok((serving, ready))
     }
 
     /// Stops serving. A role does this last, so that its final state can still be scraped.

@@ -12,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 const REVALIDATED: HeaderValue = HeaderValue::from_static("private, no-cache");
 /// A committed event never changes.
 const IMMUTABLE: HeaderValue = HeaderValue::from_static("private, max-age=31536000, immutable");
+
 /// The tag of a page. `shown` decides all of the page for this build: it includes the theme and the rights of the
 /// reader.
 pub(super) fn tag(shown: &str, uri: &Uri) -> HeaderValue {
@@ -33,13 +34,11 @@ pub(super) fn tag(shown: &str, uri: &Uri) -> HeaderValue {
 
 /// The answer to a client that has this page already; `None` when it needs the page.
 pub(super) fn unchanged(headers: &HeaderMap, tag: &HeaderValue) -> Option<Response> {
-    let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
-    let own = tag.to_str().map(opaque).ok()?;
-    let sent = headers
+    let own = opaque(tag.to_str().ok()?);
+    let is_known = headers
         .get_all(IF_NONE_MATCH)
         .iter()
-        .filter_map(|value| value.to_str().ok());
-    let is_known = sent
+        .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .any(|sent| sent.trim() == "*" || opaque(sent) == own);
     is_known.then(|| {
@@ -49,6 +48,11 @@ pub(super) fn unchanged(headers: &HeaderMap, tag: &HeaderValue) -> Option<Respon
             .insert(VARY, HeaderValue::from_static("Accept-Encoding"));
         response
     })
+}
+
+/// The part of a tag that the weak comparison compares (RFC 9110, section 8.8.3.2).
+fn opaque(tag: &str) -> &str {
+    tag.trim().trim_start_matches("W/")
 }
 
 /// The page with its tag.
@@ -96,7 +100,8 @@ mod tests {
             format!("{event}?part=1"),
         ] {
             let first = backend.answer(&path, &[]).await;
-            let (tag, status) = (header(&first, "etag"), first.status());
+            let tag = header(&first, "etag");
+            let status = first.status();
             assert!(
                 tag.starts_with("W/\"") && status == StatusCode::OK,
                 "{path}: {status} {tag}"

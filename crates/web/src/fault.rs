@@ -2,7 +2,7 @@
 
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::{IntoResponse, Response};
 use serde_json::json as value;
 
 use crate::json;
@@ -10,7 +10,7 @@ use crate::ports::{Refusal, Unavailable};
 use crate::shell::response::error_page;
 
 /// An error response. The texts contain no secret.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub(super) enum Fault {
     #[error("{0}")]
     NotFound(String),
@@ -39,7 +39,21 @@ impl From<Refusal> for Fault {
     }
 }
 
+/// `{"error": "…"}`, as the receiver answers. The extension `Fault` lets a layer answer with a page instead.
+impl IntoResponse for Fault {
+    fn into_response(self) -> Response {
+        let body = value!({"error": self.to_string()});
+        let mut response = self.with_retry(json::response(self.status(), &body));
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
 impl Fault {
+    pub(super) fn no_such_address() -> Self {
+        Self::NotFound("there is nothing at this address".to_owned())
+    }
+
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::NotFound(_) => StatusCode::NOT_FOUND,
@@ -50,14 +64,6 @@ impl Fault {
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
-    }
-
-    /// `{"error": "…"}`, as the receiver answers.
-    pub(super) fn json(&self) -> Response {
-        self.with_retry(json::response(
-            self.status(),
-            &value!({"error": self.to_string()}),
-        ))
     }
 
     /// A page with the reason.

@@ -35,7 +35,7 @@ pub(super) const EVERYWHERE: [(HeaderName, &str); 7] = [
     (HeaderName::from_static("x-frame-options"), "DENY"),
 ];
 
-/// Adds them, and `no-store` where a handler has set no other rule for caches.
+/// Adds the headers, and `no-store` where a handler has set no other rule for caches.
 pub(super) async fn secure(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();

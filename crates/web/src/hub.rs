@@ -1,12 +1,12 @@
 //! Shares followers: all readers of a session use one follower of the broker.
 //!
-//! A reader that falls behind is cut off and continues with its number: nothing waits for a slow reader, and nothing is
-//! kept for it.
+//! A reader that falls behind is cut off and connects again with the number of its last event: nothing waits for a slow
+//! reader, and nothing is kept for it.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -15,16 +15,16 @@ use crate::frames::Item;
 use crate::ports::{Backend, Timelines, Unavailable, Updates};
 use tarsy_core::ids::SessionId;
 
-/// A reader that is so many items behind is cut off.
+/// The number of items that wait for a reader; one that is slower is cut off.
 const MAX_BEHIND: usize = 256;
 
-type Sender = broadcast::Sender<Arc<Item>>;
+type Channels = HashMap<Followed, broadcast::Sender<Arc<Item>>>;
 pub(super) type Items = broadcast::Receiver<Arc<Item>>;
 
 /// The followers that have readers.
 pub(super) struct Hub<B> {
     backend: Arc<B>,
-    channels: Arc<Mutex<HashMap<Followed, Sender>>>,
+    channels: Arc<Mutex<Channels>>,
     streams: Arc<Mutex<HashMap<String, usize>>>,
     streams_per_user: usize,
     tasks: TaskTracker,
@@ -41,14 +41,13 @@ enum Followed {
 impl<B: Backend> Hub<B> {
     /// All followers and streams end when `stop` is cancelled.
     pub(super) fn new(backend: Arc<B>, streams_per_user: usize, stop: CancellationToken) -> Self {
-        let (channels, streams) = Default::default();
         // A dashboard shows 0 before the first reader.
         metrics::gauge!("tarsy_web_streams").set(0.0);
         metrics::gauge!("tarsy_web_followers").set(0.0);
         Self {
             backend,
-            channels,
-            streams,
+            channels: Arc::default(),
+            streams: Arc::default(),
             streams_per_user,
             tasks: TaskTracker::new(),
             stop,
@@ -79,15 +78,13 @@ impl<B: Backend> Hub<B> {
     /// Every later item of a session. The first reader's follower begins after event `after`; a reader that joins it
     /// has to read the earlier events from the store.
     pub(super) fn session(&self, id: SessionId, after: u32) -> Result<Items, Unavailable> {
+        // The lock is held while the follower is made, so that two readers never make two.
         let mut channels = self.channels.lock();
         if let Some(channel) = channels.get(&Followed::Session(id)) {
             return Ok(channel.subscribe());
         }
         let follower = self.backend.follow(id, after)?;
-        let (sender, items) = broadcast::channel(MAX_BEHIND);
-        channels.insert(Followed::Session(id), sender.clone());
-        self.spawn(Followed::Session(id), follower, sender);
-        Ok(items)
+        Ok(self.share(&mut channels, Followed::Session(id), follower))
     }
 
     /// Every later event of every session.
@@ -97,18 +94,20 @@ impl<B: Backend> Hub<B> {
         }
         let follower = self.backend.follow_all().await?;
         let mut channels = self.channels.lock();
+        // No lock is held across the await, so another reader may have been faster.
         if let Some(channel) = channels.get(&Followed::All) {
             return Ok(channel.subscribe());
         }
-        let (sender, items) = broadcast::channel(MAX_BEHIND);
-        channels.insert(Followed::All, sender.clone());
-        self.spawn(Followed::All, follower, sender);
-        Ok(items)
+        Ok(self.share(&mut channels, Followed::All, follower))
     }
 
-    /// Passes on what a follower emits until it ends, the server stops or the last reader has left.
-    fn spawn(&self, followed: Followed, mut follower: impl Updates, sender: Sender) {
-        let (channels, stop) = (Arc::clone(&self.channels), self.stop.clone());
+    /// Opens the channel of a follower, and sends there what it emits until it ends, the server stops or the last
+    /// reader has left.
+    fn share(&self, open: &mut Channels, followed: Followed, mut follower: impl Updates) -> Items {
+        let (sender, items) = broadcast::channel(MAX_BEHIND);
+        open.insert(followed, sender.clone());
+        let channels = Arc::clone(&self.channels);
+        let stop = self.stop.clone();
         metrics::gauge!("tarsy_web_followers").increment(1);
         self.tasks.spawn(async move {
             loop {
@@ -129,11 +128,12 @@ impl<B: Backend> Hub<B> {
                     channels.lock().remove(&followed);
                     break;
                 };
-                // Without a receiver the item is for no one.
+                // Sending fails only when the last reader has just left.
                 sender.send(Arc::new(Item::new(update))).ok();
             }
             metrics::gauge!("tarsy_web_followers").decrement(1);
         });
+        items
     }
 
     /// A follower for one reader alone, which reads the events after `after` from the broker where the store cannot.

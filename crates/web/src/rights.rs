@@ -1,19 +1,20 @@
 //! The rights of a request, which `access` decides and every handler gets.
 
 /// The rights of one request, an extension that every handler gets.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Access {
     /// The user's name for the timeline and the page; `None` without authentication.
     pub user: Option<String>,
-    /// Without it no form is rendered, and the route answers 404.
+    /// Whether the user may ask questions; otherwise no form is rendered, and the route answers 404.
     pub may_ask: bool,
-    /// As `may_ask`.
+    /// Whether the user may cancel sessions; otherwise no form is rendered, and the route answers 404.
     pub may_cancel: bool,
-    /// Without it no page links to the form, and the routes answer 403.
+    /// Whether the user may have alerts investigated again; otherwise no page links to the form, and the routes answer
+    /// 403.
     pub may_rerun: bool,
-    /// As `may_rerun`.
+    /// Whether the user may submit alerts; otherwise no page links to the form, and the routes answer 403.
     pub may_submit: bool,
-    /// Without it no page links to the requests to models, and their routes answer 403.
+    /// Whether the user may see the requests to models; otherwise no page links to them, and their routes answer 403.
     pub may_see_prompts: bool,
     /// Whether the user can log out here.
     pub has_login: bool,

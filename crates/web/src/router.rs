@@ -67,7 +67,7 @@ async fn asset(uri: Uri) -> Response {
 }
 
 async fn unknown() -> Response {
-    Fault::NotFound("there is nothing at this address".to_owned()).page()
+    Fault::no_such_address().page()
 }
 
 async fn wrong_method() -> Response {
@@ -125,8 +125,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_first_part_of_a_compressed_page_does_not_wait_for_the_rest() {
         let first = stream::iter([Ok::<_, Infallible>("the first part")]);
-        let page = async || Html(Body::from_stream(first.chain(stream::pending())));
-        let router: Router = Router::new().route("/", get(page)).layer(compression());
+        let route = get(async || Html(Body::from_stream(first.chain(stream::pending()))));
+        let router: Router = Router::new().route("/", route).layer(compression());
         let request = Request::builder()
             .header(ACCEPT_ENCODING, "gzip")
             .body(Body::empty())

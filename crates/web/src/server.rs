@@ -109,7 +109,8 @@ mod tests {
     /// A client that asks for all events in this form and reads nothing loses its connection.
     async fn loses_its_connection(accept: &str) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
+        let address = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
         let settings = settings();
         let options = http::Options {
             write_timeout: Duration::from_millis(200),

@@ -16,7 +16,7 @@ use tarsy_core::timeline::TimelineEvent;
 /// Events that are read from the store at once: a reader has at most so many in memory.
 const PAGE: u32 = 32;
 
-/// The time between two looks at the store while there is no connection to the broker.
+/// The interval of reads from the store while there is no connection to the broker.
 const RETRY_DELAY: Duration = Duration::from_secs(2);
 
 /// The next item for a reader.
@@ -79,7 +79,7 @@ impl<B: Backend> SessionStream<B> {
                 return self.emit(Arc::new(Item::new(Update::Event(event))));
             }
             match &mut self.source {
-                Source::Store => match self.read().await {
+                Source::Store => match self.read_stored().await {
                     Ok(()) if self.stored.is_empty() => {
                         match self.web.hub.session(self.id, self.last) {
                             Ok(items) => self.source = Source::Joined(items),
@@ -90,16 +90,16 @@ impl<B: Backend> SessionStream<B> {
                     Ok(()) => {}
                     Err(_) => self.go_alone(),
                 },
-                Source::Joined(_) => match self.read().await {
+                Source::Joined(_) => match self.read_stored().await {
                     Ok(()) if self.stored.is_empty() => self.share(),
                     Ok(()) => {}
                     Err(_) => self.go_alone(),
                 },
                 Source::Shared(items) => match items.recv().await {
-                    Ok(item) => match self.place(&item) {
-                        Place::Next => return self.emit(item),
-                        Place::Known => {}
-                        Place::Later(number) => self.leave_gap(number),
+                    Ok(item) => match self.position(&item) {
+                        Position::Next => return self.emit(item),
+                        Position::Known => {}
+                        Position::Later(number) => self.leave_gap(number),
                     },
                     Err(RecvError::Lagged(_)) => {
                         metrics::counter!("tarsy_web_streams_cut_total", "reason" => "behind")
@@ -126,7 +126,7 @@ impl<B: Backend> SessionStream<B> {
         }
     }
 
-    async fn read(&mut self) -> Result<(), Unavailable> {
+    async fn read_stored(&mut self) -> Result<(), Unavailable> {
         self.stored = self
             .web
             .backend
@@ -158,7 +158,7 @@ impl<B: Backend> SessionStream<B> {
         }
     }
 
-    /// Goes on without the store.
+    /// Continues with a separate follower, without the store.
     fn go_alone(&mut self) {
         self.source = self
             .web
@@ -167,29 +167,26 @@ impl<B: Backend> SessionStream<B> {
             .map_or(Source::Lost, Source::Alone);
     }
 
-    fn place(&self, item: &Item) -> Place {
+    fn position(&self, item: &Item) -> Position {
         match item.event() {
-            None => Place::Next,
-            Some(event) if event.session_seq <= self.last => Place::Known,
-            Some(event) if event.session_seq == self.last + 1 => Place::Next,
-            Some(event) => Place::Later(event.session_seq),
+            None => Position::Next,
+            Some(event) if event.session_seq <= self.last => Position::Known,
+            Some(event) if event.session_seq == self.last + 1 => Position::Next,
+            Some(event) => Position::Later(event.session_seq),
         }
     }
 
-    /// Reads the events up to this number, which the shared follower has emitted before this reader joined. A follower
-    /// of its own finds the events that the store does not have.
+    /// Reads the events up to this number, which the shared follower has emitted before this reader joined. A separate
+    /// follower finds the events that the store does not have.
     async fn fill(&mut self, number: u32) {
-        match self.read().await {
-            Ok(())
-                if self
-                    .stored
-                    .back()
-                    .is_some_and(|event| event.session_seq >= number) =>
-            {
-                self.share()
-            }
-            Ok(()) if !self.stored.is_empty() => self.source = Source::Store,
-            Ok(()) | Err(_) => self.go_alone(),
+        let last = match self.read_stored().await {
+            Ok(()) => self.stored.back(),
+            Err(_) => None,
+        };
+        match last {
+            Some(last) if last.session_seq >= number => self.share(),
+            Some(_) => self.source = Source::Store,
+            None => self.go_alone(),
         }
     }
 
@@ -206,7 +203,7 @@ impl<B: Backend> SessionStream<B> {
 }
 
 /// The position of an item relative to the items that the reader has.
-enum Place {
+enum Position {
     Next,
     Known,
     /// The event with this number; events between are missing.

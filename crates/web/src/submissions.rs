@@ -1,4 +1,5 @@
-//! Checks a submitted alert before it is queued, from a form or the API: the user's right, the size, the request id.
+//! Checks what a user sends before it is queued, from a form or the API: the right of the user, and the size and the
+//! request id of an alert.
 
 use axum::body::{Body, Bytes, to_bytes};
 use uuid::Uuid;
@@ -16,25 +17,31 @@ const FIELDS_BYTES: usize = 16 * 1024;
 /// No request is larger, however large an alert may be.
 const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 
+/// The user, if the user may ask questions. For others the routes do not exist.
+pub(super) fn asker(access: &Access) -> Result<String, Fault> {
+    let user = access.may_ask.then(|| access.user.clone()).flatten();
+    user.ok_or_else(Fault::no_such_address)
+}
+
+/// The user, if the user may cancel sessions. For others the routes do not exist.
+pub(super) fn canceller(access: &Access) -> Result<String, Fault> {
+    let user = access.may_cancel.then(|| access.user.clone()).flatten();
+    user.ok_or_else(Fault::no_such_address)
+}
+
 /// The user, if the user may submit alerts.
 pub(super) fn submitter(access: &Access) -> Result<String, Fault> {
     const FORBIDDEN: &str =
         "this user may not submit alerts: web.allow.submit in tarsy.yaml lists the groups that may";
-    access
-        .user
-        .clone()
-        .filter(|_| access.may_submit)
-        .ok_or(Fault::Forbidden(FORBIDDEN))
+    let user = access.may_submit.then(|| access.user.clone()).flatten();
+    user.ok_or(Fault::Forbidden(FORBIDDEN))
 }
 
 /// The user, if the user may have alerts investigated again.
 pub(super) fn rerunner(access: &Access) -> Result<String, Fault> {
     const FORBIDDEN: &str = "this user may not rerun investigations: web.allow.rerun in tarsy.yaml lists the groups that may";
-    access
-        .user
-        .clone()
-        .filter(|_| access.may_rerun)
-        .ok_or(Fault::Forbidden(FORBIDDEN))
+    let user = access.may_rerun.then(|| access.user.clone()).flatten();
+    user.ok_or(Fault::Forbidden(FORBIDDEN))
 }
 
 /// The whole body of a request that may have an alert. It is read after the user is known to have the right.
@@ -45,8 +52,7 @@ pub(super) async fn body<B: Backend>(web: &Shared<B>, body: Body) -> Result<Byte
         .saturating_mul(FORM_FACTOR)
         .saturating_add(FIELDS_BYTES);
     let limit = limit.min(MAX_BODY_BYTES);
-    let read = to_bytes(body, limit).await;
-    read.map_err(|_| {
+    to_bytes(body, limit).await.map_err(|_| {
         Fault::Invalid(format!(
             "the request is not complete, or has more than {limit} bytes"
         ))

@@ -23,11 +23,11 @@ const MAX_SIGNATURES: usize = 8;
 /// A rule for signatures with a shared secret.
 #[derive(Debug)]
 pub struct Hmac {
-    /// Has the signatures.
+    /// The header of the signatures.
     pub header: HeaderName,
-    /// Before each signature, such as `v1=`; may be empty.
+    /// The text before each signature, such as `v1=`; may be empty.
     pub prefix: String,
-    /// Has the Unix time in seconds that is signed with the body.
+    /// The header of the Unix time in seconds that is signed with the body.
     pub time_header: Option<HeaderName>,
     pub keys: HmacKeys,
 }
@@ -84,14 +84,14 @@ impl Hmac {
             .get(time_header)
             .and_then(|value| value.to_str().ok())
             .unwrap_or_default();
-        let seconds = time
-            .parse::<i64>()
-            .ok()
-            .filter(|_| time.bytes().all(|byte| byte.is_ascii_digit()));
-        let Some(seconds) = seconds else {
-            return Err(Rejection::Unproven(format!(
-                "header {time_header} has to have the Unix time in seconds"
-            )));
+        let seconds = match time.parse::<i64>() {
+            // `parse` accepts a sign, too.
+            Ok(seconds) if time.bytes().all(|byte| byte.is_ascii_digit()) => seconds,
+            Ok(_) | Err(_) => {
+                return Err(Rejection::Unproven(format!(
+                    "header {time_header} has to have the Unix time in seconds"
+                )));
+            }
         };
         if now.timestamp().abs_diff(seconds) > MAX_SKEW_SECS.unsigned_abs() {
             let reason = format!(
@@ -200,7 +200,9 @@ mod tests {
     #[test]
     fn one_of_several_signatures_has_to_be_of_one_of_two_secrets() {
         let rule = rule("v1=", None);
-        let (old, new, foreign) = (sign("0ld", BODY), sign("n3w", BODY), sign("other", BODY));
+        let old = sign("0ld", BODY);
+        let new = sign("n3w", BODY);
+        let foreign = sign("other", BODY);
         for value in [
             format!("v1={old}"),
             format!("v1={new}"),
@@ -252,10 +254,8 @@ mod tests {
 
     #[test]
     fn any_changed_byte_of_the_body_is_refused() {
-        let (rule, headers) = (
-            rule("", None),
-            headers(&[("x-signature", &sign("n3w", BODY))]),
-        );
+        let rule = rule("", None);
+        let headers = headers(&[("x-signature", &sign("n3w", BODY))]);
         for at in 0..BODY.len() {
             let mut body = BODY.to_vec();
             body[at] ^= 1;

@@ -64,37 +64,29 @@ impl Error {
 }
 
 fn of_refusal(reason: &str, message: &str) -> String {
-    let role = || name_after(message, "user").or_else(|| name_after(message, "role"));
-    let role = || identifier(role().unwrap_or("the_role"));
-    let database = || identifier(name_after(message, "database").unwrap_or("the_database"));
+    let role = name_after(message, "user").or_else(|| name_after(message, "role"));
+    let role = identifier(role.unwrap_or("the_role"));
+    let database = identifier(name_after(message, "database").unwrap_or("the_database"));
     match reason {
         POOLER => USE_POSTGRES.to_owned(),
         WRONG_PASSWORD => format!(
-            "set user and password of DATABASE_URL as the server has them; there, CREATE ROLE {0} LOGIN makes a missing \
-             user, and \\password {0} in psql sets the password",
-            role()
+            "set user and password of DATABASE_URL as the server has them; there, CREATE ROLE {role} LOGIN makes a \
+             missing user, and \\password {role} in psql sets the password"
         ),
         NO_PASSWORD => {
             // An address as an example would be masked in a log.
             "set DATABASE_PASSWORD, or write the password into DATABASE_URL".to_owned()
         }
-        NO_LOGIN => format!("ALTER ROLE {} LOGIN", role()),
-        NO_CONNECT => format!(
-            "GRANT CONNECT ON DATABASE {} TO the user of DATABASE_URL",
-            database()
+        NO_LOGIN => format!("ALTER ROLE {role} LOGIN"),
+        NO_CONNECT => {
+            format!("GRANT CONNECT ON DATABASE {database} TO the user of DATABASE_URL")
+        }
+        NO_ROLE => format!(
+            "CREATE ROLE {role} LOGIN, then \\password {role} in psql; or set another user in DATABASE_URL"
         ),
-        NO_ROLE => {
-            format!(
-                "CREATE ROLE {0} LOGIN, then \\password {0} in psql; or set another user in DATABASE_URL",
-                role()
-            )
-        }
-        NO_DATABASE => {
-            format!(
-                "CREATE DATABASE {}, then tarsy migrate; or set another one in DATABASE_URL",
-                database()
-            )
-        }
+        NO_DATABASE => format!(
+            "CREATE DATABASE {database}, then tarsy migrate; or set another one in DATABASE_URL"
+        ),
         NO_TLS => "ssl = on on the server, or another sslmode in DATABASE_URL".to_owned(),
         UNKNOWN_CERTIFICATE | NO_AUTHORITIES => {
             "set DATABASE_CA_FILE to a file with the authority of the server's certificate"
@@ -138,8 +130,10 @@ fn of_migration(message: &str) -> Option<String> {
 
 /// A name as SQL reads it.
 fn identifier(name: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    if name.chars().all(is_plain) && !name.starts_with(|c: char| c.is_ascii_digit()) {
+    let is_plain = name
+        .chars()
+        .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if is_plain && !name.starts_with(|c: char| c.is_ascii_digit()) {
         name.to_owned()
     } else {
         format!("\"{}\"", name.replace('"', "\"\""))
@@ -215,8 +209,10 @@ mod tests {
         let schema = migration("permission denied for schema public").unwrap();
         assert!(schema.contains("GRANT USAGE, CREATE ON SCHEMA"), "{schema}");
         assert_eq!(migration("syntax error"), None);
-        let (role, rights) = ("sre".to_owned(), "SELECT on entries".to_owned());
-        let not_owner = Error::NotOwner { role, rights };
+        let not_owner = Error::NotOwner {
+            role: "sre".to_owned(),
+            rights: "SELECT on entries".to_owned(),
+        };
         assert_eq!(not_owner.fix().as_deref(), Some(OWNER));
     }
 }

@@ -49,13 +49,12 @@ pub(super) fn of(error: &ConnectionError) -> Option<Error> {
     let ConnectionError::BadConnection(text) = error else {
         return None;
     };
-    let is_named = |words: &str| match words {
+    let (_, reason) = REFUSALS.iter().find(|(words, _)| match *words {
         "role \"" | "database \"" => {
             text.contains(&format!("FATAL:  {words}")) && text.contains("does not exist")
         }
         words => text.contains(words),
-    };
-    let (_, reason) = REFUSALS.iter().find(|(words, _)| is_named(words))?;
+    })?;
     Some(Error::Refused {
         reason,
         message: one_line(text),
@@ -64,14 +63,12 @@ pub(super) fn of(error: &ConnectionError) -> Option<Error> {
 
 /// The sentences of a message, without the hint of libpq that repeats that there may be no server.
 pub(super) fn one_line(text: &str) -> String {
-    let lines = text
-        .lines()
+    text.lines()
         .map(str::trim)
-        .filter(|line| !line.is_empty() && !line.starts_with("Is the server running"));
-    let lines: Vec<String> = lines
+        .filter(|line| !line.is_empty() && !line.starts_with("Is the server running"))
         .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
-        .collect();
-    lines.join("; ")
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// The name in quotation marks after `word`, such as `database "tarsy"`.

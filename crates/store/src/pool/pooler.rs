@@ -24,7 +24,7 @@ pub(crate) struct Addresses {
     pub settings: String,
 }
 
-/// Without the addresses, which may contain a password.
+/// Leaves out the addresses, which may contain a password.
 impl std::fmt::Debug for Addresses {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Addresses")
@@ -37,7 +37,7 @@ impl Addresses {
     /// Connects, through a pooler if one is there.
     ///
     /// # Errors
-    /// As the server refuses; [`Error::SettingsLost`] for a pooler that shares connections.
+    /// The refusal of the server; [`Error::SettingsLost`] for a pooler that shares connections.
     pub(crate) fn establish(&self) -> Result<PgConnection, Error> {
         match PgConnection::establish(&self.direct).map_err(Error::from) {
             Err(error) if error.is_of_pooler() => {

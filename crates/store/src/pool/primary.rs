@@ -86,10 +86,9 @@ impl Newest {
         seen.primary = primary;
         drop(seen);
         if let Some(known) = known.filter(|known| new.is_after(*known)) {
-            let (timeline, before) = (new.timeline, known.timeline);
             tracing::warn!(
-                timeline,
-                before,
+                timeline = new.timeline,
+                before = known.timeline,
                 "database failed over: a standby was promoted, an old primary gets no write"
             );
         }

@@ -38,14 +38,14 @@ pub(crate) fn read(
 /// # Errors
 /// [`StoreError::Conflict`] for an update that this version does not know.
 pub(crate) fn decoded(rows: Vec<UpdateRow>) -> Result<Vec<NumberedUpdate>, StoreError> {
-    let numbered = |row: UpdateRow| {
-        let update = serde_json::from_value(row.report);
-        let update = update
+    let mut updates = Vec::with_capacity(rows.len());
+    for row in rows {
+        let update = serde_json::from_value(row.report)
             .map_err(|error| StoreError::Conflict(format!("stored alert update: {error}")))?;
-        Ok(NumberedUpdate {
+        updates.push(NumberedUpdate {
             number: number::from_int(row.number),
             update,
-        })
-    };
-    rows.into_iter().map(numbered).collect()
+        });
+    }
+    Ok(updates)
 }

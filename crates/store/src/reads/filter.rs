@@ -68,7 +68,27 @@ macro_rules! filtered {
     };
 }
 
-pub(super) use {filtered, one_of};
+/// The columns of a `SessionLine`, in the order of its fields.
+macro_rules! session_line {
+    () => {
+        (
+            alert_sessions::session_id,
+            alert_sessions::created_at,
+            alert_sessions::finished_at,
+            alert_sessions::status,
+            alert_sessions::stop_reason,
+            alert_sessions::mark,
+            alerts::severity.nullable(),
+            alerts::title.nullable(),
+            alerts::alert_type.nullable(),
+            alert_sessions::chain,
+            alert_sessions::worker_name,
+            alert_sessions::parent_id,
+        )
+    };
+}
+
+pub(super) use {filtered, one_of, session_line};
 
 /// The beginning of a time that the database counts back from its own clock.
 pub(super) fn ago() -> SqlLiteral<Timestamptz> {

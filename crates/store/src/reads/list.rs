@@ -3,7 +3,7 @@
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
 
-use super::filter::filtered;
+use super::filter::{filtered, session_line};
 use crate::call::Operation;
 use crate::connect::Store;
 use crate::error::Error;
@@ -53,20 +53,7 @@ fn lines(connection: &mut PgConnection, filter: &SessionFilter) -> QueryResult<V
         .left_join(alerts::table.on(alerts::alert_id.eq(alert_sessions::session_id)))
         .order(alert_sessions::session_id.desc())
         .limit(i64::from(filter.limit))
-        .select((
-            alert_sessions::session_id,
-            alert_sessions::created_at,
-            alert_sessions::finished_at,
-            alert_sessions::status,
-            alert_sessions::stop_reason,
-            alert_sessions::mark,
-            alerts::severity.nullable(),
-            alerts::title.nullable(),
-            alerts::alert_type.nullable(),
-            alert_sessions::chain,
-            alert_sessions::worker_name,
-            alert_sessions::parent_id,
-        ))
+        .select(session_line!())
         .into_boxed();
     filtered!(query, filter);
     query.load(connection)

@@ -6,7 +6,7 @@ use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz};
 
-use super::filter::filtered;
+use super::filter::{filtered, session_line};
 use crate::call::Operation;
 use crate::connect::Store;
 use crate::error::Error;
@@ -124,7 +124,7 @@ impl Store {
         let mut counts = StatusCounts::default();
         for (status, count) in counted {
             let of = match RunStatus::from(status) {
-                // It has no tab, and stands in the list of all.
+                // Such a session has no tab, and is in the list of all sessions.
                 RunStatus::Unknown(_) => continue,
                 RunStatus::Running => &mut counts.running,
                 RunStatus::Completed => &mut counts.completed,
@@ -165,20 +165,7 @@ fn entries(connection: &mut PgConnection, page: &SessionPage) -> QueryResult<Vec
         .order(alert_sessions::session_id.desc())
         .limit(i64::from(filter.limit))
         .select((
-            (
-                alert_sessions::session_id,
-                alert_sessions::created_at,
-                alert_sessions::finished_at,
-                alert_sessions::status,
-                alert_sessions::stop_reason,
-                alert_sessions::mark,
-                alerts::severity.nullable(),
-                alerts::title.nullable(),
-                alerts::alert_type.nullable(),
-                alert_sessions::chain,
-                alert_sessions::worker_name,
-                alert_sessions::parent_id,
-            ),
+            session_line!(),
             alert_sessions::executive_summary,
             sql::<Nullable<Text>>("left(alert_sessions.error, 500)"),
             alert_sessions::fingerprint,

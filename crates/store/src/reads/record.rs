@@ -53,10 +53,7 @@ const RECOVERIES: &str = "(SELECT jsonb_agg(r.calls ORDER BY r.recovery_no) FROM
 
 /// A session as it is stored.
 pub(crate) struct StoredSession {
-    plan: Value,
-    step: i32,
-    updates: i32,
-    recoveries: Option<Value>,
+    head: HeadRow,
     stages: Vec<StageRow>,
     executions: Vec<ExecutionRow>,
 }
@@ -79,15 +76,7 @@ pub(crate) fn session(
         ))
         .first(connection)
         .optional()?;
-    let Some(HeadRow {
-        step,
-        updates,
-        plan,
-        recoveries,
-    }) = head
-    else {
-        return Ok(None);
-    };
+    let Some(head) = head else { return Ok(None) };
     let stages = stages::table
         .filter(stages::session_id.eq(session))
         .order(stages::stage_no)
@@ -99,10 +88,7 @@ pub(crate) fn session(
         .select(ExecutionRow::as_select())
         .load(connection)?;
     Ok(Some(StoredSession {
-        plan,
-        step,
-        updates,
-        recoveries,
+        head,
         stages,
         executions,
     }))
@@ -127,27 +113,24 @@ pub(crate) fn journal(
 
 impl StoredSession {
     pub(crate) fn decoded(self) -> Result<SessionRecord, StoreError> {
-        let plan = serde_json::from_value(self.plan)
+        let plan = serde_json::from_value(self.head.plan)
             .map_err(|error| StoreError::Conflict(format!("stored plan: {error}")))?;
-        let of_stage = |stage_no| {
-            self.executions
-                .iter()
-                .filter(move |execution| execution.stage_no == stage_no)
-        };
-        let stage = |stage: &StageRow| StageRecord {
+        let stages = self.stages.iter().map(|stage| StageRecord {
             stage_no: number::from_int(stage.stage_no),
             status: stage.status,
-            executions: of_stage(stage.stage_no).map(execution).collect(),
-        };
-        let stages = self.stages.iter().map(stage).collect();
-        let recoveries = recoveries(self.recoveries)?;
-        let (step, updates) = (number::from_int(self.step), number::from_int(self.updates));
+            executions: self
+                .executions
+                .iter()
+                .filter(|execution| execution.stage_no == stage.stage_no)
+                .map(execution)
+                .collect(),
+        });
         Ok(SessionRecord {
             plan,
-            step,
-            updates,
-            stages,
-            recoveries,
+            step: number::from_int(self.head.step),
+            updates: number::from_int(self.head.updates),
+            stages: stages.collect(),
+            recoveries: recoveries(self.head.recoveries)?,
         })
     }
 }
@@ -171,13 +154,15 @@ fn recoveries(calls: Option<Value>) -> Result<Vec<Recovery>, StoreError> {
 /// # Errors
 /// [`StoreError::Conflict`] for an entry that this version does not know.
 pub(crate) fn decoded(rows: Vec<StoredEntry>) -> Result<Vec<RecordedEntry>, StoreError> {
-    let recorded = |row: StoredEntry| {
-        let (event, at) = (row.event_seq.map(number::from_int), Some(row.created_at));
+    let mut entries = Vec::with_capacity(rows.len());
+    for row in rows {
+        let event = row.event_seq.map(number::from_int);
+        let at = Some(row.created_at);
         let entry =
             decode(row).map_err(|error| StoreError::Conflict(format!("stored entry: {error}")))?;
-        Ok(RecordedEntry { entry, event, at })
-    };
-    rows.into_iter().map(recorded).collect()
+        entries.push(RecordedEntry { entry, event, at });
+    }
+    Ok(entries)
 }
 
 fn execution(row: &ExecutionRow) -> ExecutionRecord {

@@ -92,7 +92,7 @@ impl Store {
     pub async fn thread(&self, session: SessionId) -> Result<Option<Thread>, StoreError> {
         Ok(self
             .run(Operation::Thread, move |connection| {
-                read(connection, session.0)
+                read_thread(connection, session.0)
             })
             .await?)
     }
@@ -103,30 +103,34 @@ impl Store {
     /// # Errors
     /// When the database is unavailable.
     pub async fn thread_sessions(&self, session: SessionId) -> Result<Vec<SessionId>, Error> {
-        let read = move |connection: &mut PgConnection| {
-            use alert_sessions::{created_at, parent_id, session_id};
-            let found: Option<Option<Uuid>> = alert_sessions::table
-                .find(session.0)
-                .select(parent_id)
-                .first(connection)
-                .optional()?;
-            let Some(parent) = found else {
-                return Ok(Vec::new());
-            };
-            let root = parent.map_or(session, SessionId);
-            let questions: Vec<Uuid> = alert_sessions::table
-                .filter(parent_id.eq(root.0))
-                .order((created_at, session_id))
-                .select(session_id)
-                .load(connection)?;
-            let questions = questions.into_iter().map(SessionId);
-            Ok(std::iter::once(root).chain(questions).collect())
-        };
-        self.run(Operation::Command, read).await
+        self.run(Operation::Command, move |connection| {
+            read_sessions(connection, session)
+        })
+        .await
     }
 }
 
-fn read(connection: &mut PgConnection, session: Uuid) -> QueryResult<Option<Thread>> {
+fn read_sessions(connection: &mut PgConnection, session: SessionId) -> QueryResult<Vec<SessionId>> {
+    use alert_sessions::{created_at, parent_id, session_id};
+    let found: Option<Option<Uuid>> = alert_sessions::table
+        .find(session.0)
+        .select(parent_id)
+        .first(connection)
+        .optional()?;
+    let Some(parent) = found else {
+        return Ok(Vec::new());
+    };
+    let root = parent.map_or(session, SessionId);
+    let questions: Vec<Uuid> = alert_sessions::table
+        .filter(parent_id.eq(root.0))
+        .order((created_at, session_id))
+        .select(session_id)
+        .load(connection)?;
+    let questions = questions.into_iter().map(SessionId);
+    Ok(std::iter::once(root).chain(questions).collect())
+}
+
+fn read_thread(connection: &mut PgConnection, session: Uuid) -> QueryResult<Option<Thread>> {
     let row: Option<ThreadRow> = (&ReadThread {
         session_id: session,
     })
@@ -145,12 +149,12 @@ fn read(connection: &mut PgConnection, session: Uuid) -> QueryResult<Option<Thre
     })
         .get_results(connection)?;
     let total = answers.first().map_or(0, |answer| answer.total);
-    let call = |call: CallRow| PastCall {
+    let calls = calls.into_iter().map(|call| PastCall {
         session_seq: number::from_int(call.session_seq),
         tool: call.tool,
         arguments: call.arguments,
         is_error: call.is_error,
-    };
+    });
     Ok(Some(Thread {
         root: row.session_id,
         status: row.status,
@@ -173,7 +177,7 @@ fn read(connection: &mut PgConnection, session: Uuid) -> QueryResult<Option<Thre
         },
         analysis: row.analysis,
         error: row.error,
-        calls: calls.into_iter().map(call).collect(),
+        calls: calls.collect(),
         older: u32::try_from(total.saturating_sub(MAX_ANSWERS)).unwrap_or_default(),
         asked: answers
             .into_iter()

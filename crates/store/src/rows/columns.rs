@@ -252,17 +252,14 @@ pub(crate) struct EndedStages {
 
 impl Changes {
     pub(crate) fn new(change: StageChange) -> Self {
-        let Self {
-            mut stages,
-            mut executions,
-            mut ended,
-        } = Self::default();
+        let mut changes = Self::default();
         match change {
             StageChange::Begin(begin) => {
                 let stage_no = number::int(begin.stage_no);
-                stages.stage_no.push(stage_no);
-                stages.name.push(nul::replace(begin.name));
-                stages.policy.push(begin.success_policy.as_str());
+                changes.stages.stage_no.push(stage_no);
+                changes.stages.name.push(nul::replace(begin.name));
+                changes.stages.policy.push(begin.success_policy.as_str());
+                let executions = &mut changes.executions;
                 for execution in begin.executions {
                     executions.execution_id.push(execution.execution_id.0);
                     executions.stage_no.push(stage_no);
@@ -274,15 +271,12 @@ impl Changes {
                 }
             }
             StageChange::End(end) => {
+                let ended = &mut changes.ended;
                 ended.stage_no.push(number::int(end.stage_no));
                 ended.status.push(end.status.as_str());
                 ended.error.push(end.error.map(nul::replace));
             }
         }
-        Self {
-            stages,
-            executions,
-            ended,
-        }
+        changes
     }
 }

@@ -54,9 +54,10 @@ pub fn json(value: Value) -> Value {
 
 /// `numeric` has no negative zero, and prints a large number with all its digits: those of an integer, if it is one.
 fn numeric(number: Number) -> Number {
-    let Some(float) = number.as_f64().filter(|_| number.is_f64()) else {
+    if !number.is_f64() {
         return number;
-    };
+    }
+    let float = number.as_f64().unwrap_or_default();
     if float == 0.0 {
         return Number::from_f64(0.0).unwrap_or(number);
     }

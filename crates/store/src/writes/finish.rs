@@ -11,7 +11,7 @@ use tarsy_core::search::analysis_words;
 use tarsy_core::timeline::{EventDraft, EventType, TimelineEvent};
 use tarsy_engine::ports::{DeadReason, Lease, RunStatus, SessionEnd, StageEnded};
 
-use crate::fence::{Fence, Progress, verdict};
+use crate::fence::{Progress, verdict};
 use crate::rows::columns::Events;
 use crate::rows::{nul, number, stored};
 use crate::statement::statement;
@@ -33,7 +33,7 @@ pub(crate) struct Finish {
     ended: EndedStage,
     event_stage: Vec<Option<i32>>,
     events: Events,
-    /// Of the analysis, by which the session is found.
+    /// The search words of the analysis.
     words: Vec<String>,
 }
 
@@ -59,13 +59,14 @@ impl Finish {
         let end = SessionEnd { event, ..end };
         let drafts = end.events();
         let ended = end.stage.map(EndedStage::from).unwrap_or_default();
-        let stage_of = |event: &EventDraft| {
-            ended
-                .stage_no
-                .filter(|_| event.event_type == EventType::StageCompleted)
-        };
-        let event_stage = drafts.iter().map(stage_of).collect();
-        let events = Events::new(drafts);
+        let stages = drafts.iter().map(|event| {
+            if event.event_type == EventType::StageCompleted {
+                ended.stage_no
+            } else {
+                None
+            }
+        });
+        let event_stage = stages.collect();
         let words = analysis_words(
             end.executive_summary.as_deref(),
             end.final_analysis.as_deref(),
@@ -85,7 +86,7 @@ impl Finish {
             at: end.at,
             ended,
             event_stage,
-            events,
+            events: Events::new(drafts),
             words,
         }
     }
@@ -94,19 +95,19 @@ impl Finish {
         let written: Option<(Option<i32>, Option<String>)> =
             self.get_result(connection).optional()?;
         if let Some((first_seq, stage)) = written {
-            let events =
-                first_seq.map(|first_seq| self.committed_events(first_seq, stage.as_ref()));
             return Ok(Ok(Committed {
                 outcome: (),
-                events,
+                events: first_seq.map(|first_seq| self.committed_events(first_seq, stage.as_ref())),
             }));
         }
-        let progress = |fence: &Fence| match self.ended.step {
-            _ if !fence.is_running() => Progress::Done,
-            Some(step) => Progress::of(step, fence.step),
-            None => Progress::Refused,
-        };
-        Ok(verdict(connection, &self.lease, None, progress)?.map(|()| Committed::default()))
+        let written = verdict(connection, &self.lease, None, |fence| {
+            match self.ended.step {
+                _ if !fence.is_running() => Progress::Done,
+                Some(step) => Progress::of(step, fence.step),
+                None => Progress::Refused,
+            }
+        })?;
+        Ok(written.map(|()| Committed::default()))
     }
 
     /// The last events, as a read of the table would return them.
@@ -144,14 +145,9 @@ fn open_status(status: RunStatus) -> RunStatus {
     }
 }
 
-fn with_reason(event: EventDraft, reason: &str) -> EventDraft {
-    let event = if event.metadata.is_null() {
-        EventDraft {
-            metadata: json!({}),
-            ..event
-        }
-    } else {
-        event
-    };
+fn with_reason(mut event: EventDraft, reason: &str) -> EventDraft {
+    if event.metadata.is_null() {
+        event.metadata = json!({});
+    }
     event.with("stop_reason", Some(reason))
 }

@@ -21,7 +21,7 @@ use tarsy_reports::stored::{Stored, StoredOption};
 use crate::rows::{nul, number};
 use crate::statement::statement;
 
-/// The rows that a statement writes, as two columns.
+/// The notifications that a statement writes, as two columns.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PlannedRows {
     pub routes: Vec<String>,
@@ -83,25 +83,50 @@ pub(crate) struct DueRow {
 
 impl ClaimNotifications {
     pub(crate) fn new(claim: NotificationClaim) -> Self {
-        let (limit, lease) = (i64::from(claim.limit), claim.lease.as_secs_f64());
         Self {
             route: claim.route,
-            limit,
+            limit: i64::from(claim.limit),
             token: Uuid::new_v4(),
-            lease,
+            lease: claim.lease.as_secs_f64(),
         }
     }
 
     pub(crate) fn due(&self, row: DueRow) -> Result<DueNotification, StoreError> {
-        let unknown =
-            || StoreError::Conflict(format!("unknown moment {:?} of a notification", row.moment));
-        let moment = Moment::parse(&row.moment).ok_or_else(unknown)?;
-        let outcome = match (moment, row.is_dead_letter) {
-            (Moment::Started, _) => None,
-            (Moment::Ended, true) => Some(Outcome::DeadLetter),
-            (Moment::Ended, false) => row.status.and_then(Outcome::of),
+        let moment = Moment::parse(&row.moment).ok_or_else(|| {
+            StoreError::Conflict(format!("unknown moment {:?} of a notification", row.moment))
+        })?;
+        let mut summary = Summary {
+            title: row.title.unwrap_or_default(),
+            // An alert that nothing has read may have another word in its subject.
+            severity: row.severity.and_then(|word| word.parse().ok()),
+            chain: row.chain,
+            outcome: if row.is_dead_letter {
+                Some(Outcome::DeadLetter)
+            } else {
+                row.status.and_then(Outcome::of)
+            },
+            analysis: row.analysis,
+            mark: row.mark,
+            error: row.error,
+            began_at: row.began_at,
+            ended_at: row.ended_at,
+            // Only this program writes them, as texts; anything else is left out.
+            refs: row
+                .refs
+                .and_then(|refs| serde_json::from_value(refs).ok())
+                .unwrap_or_default(),
         };
-        let is_end = moment == Moment::Ended;
+        if moment == Moment::Started {
+            // The session may have ended since, and this notification is still about its beginning.
+            summary = Summary {
+                outcome: None,
+                analysis: None,
+                mark: None,
+                error: None,
+                ended_at: None,
+                ..summary
+            };
+        }
         Ok(DueNotification {
             key: NotificationKey {
                 session: row.session,
@@ -113,23 +138,7 @@ impl ClaimNotifications {
             in_doubt: row.in_doubt,
             waited: number::from_seconds(row.waited),
             thread: row.thread,
-            summary: Summary {
-                title: row.title.unwrap_or_default(),
-                // An alert that nothing has read may have another word in its subject.
-                severity: row.severity.and_then(|word| word.parse().ok()),
-                chain: row.chain,
-                outcome,
-                analysis: row.analysis.filter(|_| is_end),
-                mark: row.mark.filter(|_| is_end),
-                error: row.error.filter(|_| is_end),
-                began_at: row.began_at,
-                ended_at: row.ended_at.filter(|_| is_end),
-                // Only this program writes them, as texts; anything else is left out.
-                refs: row
-                    .refs
-                    .and_then(|refs| serde_json::from_value(refs).ok())
-                    .unwrap_or_default(),
-            },
+            summary,
         })
     }
 }

@@ -50,7 +50,7 @@ struct DeletedRow {
     count: i64,
 }
 
-/// One batch of details.
+/// The result of a statement that deletes details.
 #[derive(Default, QueryableByName)]
 struct Batch {
     #[diesel(sql_type = BigInt)]

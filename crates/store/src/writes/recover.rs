@@ -107,8 +107,8 @@ fn insert_lost(
         calls: &calls,
     };
     remember(connection, session, &loss)?;
-    match end.filter(|_| running) {
-        Some(end) => {
+    match end {
+        Some(end) if running => {
             end_session(connection, session, &end, &recover.divergence.events)?;
             Ok(Ok(Recovered::Ended))
         }
@@ -116,7 +116,7 @@ fn insert_lost(
             report_loss(connection, recover, &head, restored, &calls)?;
             Ok(Ok(Recovered::GoesOn))
         }
-        None => Ok(Ok(Recovered::Ended)),
+        Some(_) | None => Ok(Ok(Recovered::Ended)),
     }
 }
 
@@ -163,7 +163,8 @@ fn restore(
     end: Option<&End<'_>>,
 ) -> QueryResult<i32> {
     use timeline_events::{session_id, session_seq};
-    let (session, kept) = (recover.session_id.0, number::int(recover.divergence.kept));
+    let session = recover.session_id.0;
+    let kept = number::int(recover.divergence.kept);
     let events = &recover.divergence.events;
     let shift = i32::try_from(events.len()).unwrap_or(i32::MAX);
     let of_executions = counts(events);
@@ -292,7 +293,8 @@ fn report_loss(
     restored: i32,
     calls: &[LostCall],
 ) -> QueryResult<()> {
-    let (session, kept) = (recover.session_id.0, recover.divergence.kept);
+    let session = recover.session_id.0;
+    let kept = recover.divergence.kept;
     let last = kept + number::from_int(restored);
     let tools: Vec<&str> = calls.iter().map(|lost| lost.call.tool.as_str()).collect();
     let content = format!(
@@ -334,17 +336,16 @@ fn end_session(
     events: &[TimelineEvent],
 ) -> QueryResult<()> {
     let End { event, status } = *end;
-    let completed = status == RunStatus::Completed;
     let reason = event.metadata.get("stop_reason").and_then(Value::as_str);
     let mark = event.metadata.get("mark").and_then(Value::as_str);
-    let analysis = events
-        .iter()
-        .rev()
-        .find(|event| event.event_type == EventType::FinalAnalysis);
-    let analysis = analysis
-        .map(|event| event.content.clone())
-        .filter(|_| completed);
-    let error = (!completed).then(|| event.content.clone());
+    let (analysis, error) = if status == RunStatus::Completed {
+        let analysis = events
+            .iter()
+            .rfind(|event| event.event_type == EventType::FinalAnalysis);
+        (analysis.map(|event| event.content.clone()), None)
+    } else {
+        (None, Some(event.content.clone()))
+    };
     let dead = (reason == Some(StopReason::AttemptsExhausted.as_str()))
         .then(|| DeadReason::AttemptsExhausted.as_str());
     let now = diesel::dsl::now;

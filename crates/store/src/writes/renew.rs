@@ -48,17 +48,11 @@ struct RenewRow {
 impl RenewRow {
     fn renewal(&self) -> Renewal {
         match self.outcome {
-            RenewOutcome::Renewed => {
-                let (last_seq, updates) = (
-                    number::from_int(self.last_seq),
-                    number::from_int(self.updates),
-                );
-                Renewal::Renewed {
-                    last_seq,
-                    updates,
-                    cancel_requested: self.cancel_requested,
-                }
-            }
+            RenewOutcome::Renewed => Renewal::Renewed {
+                last_seq: number::from_int(self.last_seq),
+                updates: number::from_int(self.updates),
+                cancel_requested: self.cancel_requested,
+            },
             RenewOutcome::Locked => Renewal::Locked,
             RenewOutcome::Ended => Renewal::Ended,
             RenewOutcome::Lost => Renewal::Lost,
@@ -113,15 +107,14 @@ impl RenewOne {
 
     pub(crate) fn write(&self, connection: &mut PgConnection) -> QueryResult<Renewal> {
         let row: Option<(i32, i32, bool)> = self.get_result(connection).optional()?;
-        Ok(
-            row.map_or(Renewal::Locked, |(last_seq, updates, cancel_requested)| {
-                Renewal::Renewed {
-                    last_seq: number::from_int(last_seq),
-                    updates: number::from_int(updates),
-                    cancel_requested,
-                }
-            }),
-        )
+        Ok(match row {
+            Some((last_seq, updates, cancel_requested)) => Renewal::Renewed {
+                last_seq: number::from_int(last_seq),
+                updates: number::from_int(updates),
+                cancel_requested,
+            },
+            None => Renewal::Locked,
+        })
     }
 }
 

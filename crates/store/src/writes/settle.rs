@@ -71,10 +71,8 @@ impl SettlementRow {
             headers: self.headers.clone(),
             subject: self.subject.clone(),
         };
-        let owes = self
-            .dead_reason
-            .filter(|_| !self.settled)
-            .map(|reason| DeadLetter {
+        let owes = match self.dead_reason {
+            Some(reason) if !self.settled => Some(DeadLetter {
                 alert_id,
                 reason,
                 detail: self.detail,
@@ -83,7 +81,9 @@ impl SettlementRow {
                 subject: self.subject,
                 stream_sequence: number::from_big(self.stream_sequence),
                 deliveries: number::from_int(self.deliveries),
-            });
+            }),
+            Some(_) | None => None,
+        };
         SettlementStatus {
             over,
             settled: self.settled,

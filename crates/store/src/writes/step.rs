@@ -5,7 +5,7 @@ use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::sql_types::{Integer, Nullable, Text};
 
-use tarsy_core::timeline::{EventDraft, EventType, TimelineEvent};
+use tarsy_core::timeline::{EventType, TimelineEvent};
 use tarsy_engine::ports::{Lease, SessionStep, StageChange};
 
 use crate::fence::{Progress, verdict};
@@ -38,8 +38,11 @@ impl Step {
             StageChange::Begin(begin) => (number::int(begin.stage_no), EventType::StageStarted),
             StageChange::End(end) => (number::int(end.stage_no), EventType::StageCompleted),
         };
-        let stage_of = |event: &EventDraft| (event.event_type == event_type).then_some(changed);
-        let event_stage = step.events.iter().map(stage_of).collect();
+        let stages = step
+            .events
+            .iter()
+            .map(|event| (event.event_type == event_type).then_some(changed));
+        let event_stage = stages.collect();
         Self {
             lease,
             number: number::int(step.number),
@@ -73,19 +76,10 @@ impl Step {
     fn committed_events(&self, first_seq: i32, ended_stage: Option<String>) -> Vec<TimelineEvent> {
         let stage = self.changes.stages.name.first().cloned().or(ended_stage);
         let first = stored::session_event(self.lease.session_id, first_seq, self.at);
-        let first = TimelineEvent { stage, ..first };
-        let named = |(event, stage): (TimelineEvent, &Option<i32>)| match stage {
-            Some(_) => event,
-            None => TimelineEvent {
-                stage: None,
-                ..event
-            },
-        };
-        self.events
-            .committed(&first)
-            .into_iter()
-            .zip(&self.event_stage)
-            .map(named)
-            .collect()
+        let mut events = self.events.committed(&first);
+        for (event, stage_no) in events.iter_mut().zip(&self.event_stage) {
+            event.stage = stage_no.and(stage.clone());
+        }
+        events
     }
 }

@@ -114,12 +114,14 @@ fn batch(connection: &mut PgConnection, reached: Reached) -> QueryResult<Batch> 
         limit: BATCH,
     })
         .get_results(connection)?;
-    let is_last = i64::try_from(rows.len()).is_ok_and(|count| count < BATCH);
-    let last = rows.last().filter(|_| !is_last);
-    let reached = last.map_or(Reached::End, |row| Reached::Session {
-        settled_at: row.settled_at,
-        session_id: row.session_id,
-    });
+    let is_last_batch = i64::try_from(rows.len()).is_ok_and(|count| count < BATCH);
+    let reached = match rows.last() {
+        Some(row) if !is_last_batch => Reached::Session {
+            settled_at: row.settled_at,
+            session_id: row.session_id,
+        },
+        Some(_) | None => Reached::End,
+    };
     let mut sessions = 0;
     for row in rows.iter().filter(|row| row.is_wordless) {
         sessions += complete_one(connection, row.session_id)?;
@@ -131,22 +133,13 @@ fn complete_one(connection: &mut PgConnection, session_id: Uuid) -> QueryResult<
     let row: Option<TextsRow> = (&WordsTexts { session_id })
         .get_result(connection)
         .optional()?;
-    let Some(TextsRow {
-        title,
-        alert_type,
-        text,
-        summary,
-        analysis,
-    }) = row
-    else {
-        return Ok(0);
-    };
+    let Some(row) = row else { return Ok(0) };
     let words = Searchable {
-        title,
-        alert_type,
-        text,
-        summary,
-        analysis,
+        title: row.title,
+        alert_type: row.alert_type,
+        text: row.text,
+        summary: row.summary,
+        analysis: row.analysis,
     }
     .words();
     let written = (&WordsComplete { words, session_id }).execute(connection)?;

@@ -51,12 +51,11 @@ where
             .into_iter()
             .flatten()
             .find_map(|span| span.extensions().get::<Place>().cloned());
-        let ids = place.map(ids).unwrap_or_default();
-        let has = |name: &str| fields.0.iter().any(|(present, _)| *present == name);
-        let ids: Vec<_> = ids.into_iter().filter(|(name, _)| !has(name)).collect();
-        fields
-            .0
-            .extend(ids.into_iter().map(|(name, id)| (name, Shown::AsIs(id))));
+        for (name, id) in place.map(ids).unwrap_or_default() {
+            if fields.0.iter().all(|(present, _)| *present != name) {
+                fields.0.push((name, Shown::AsIs(id)));
+            }
+        }
         match self.0 {
             Format::Json => json(&mut writer, event.metadata(), fields),
             Format::Text { ansi } => text(&mut writer, event.metadata(), fields, Style { ansi }),
@@ -65,17 +64,13 @@ where
 }
 
 fn ids(place: Place) -> Vec<(&'static str, String)> {
-    let Place {
-        context,
-        session_id,
-        execution_id,
-        ..
-    } = place;
-    let session = session_id.map(|id| ("session_id", id.to_string()));
-    let execution = execution_id.map(|id| ("execution_id", id.to_string()));
+    let session = place.session_id.map(|id| ("session_id", id.to_string()));
+    let execution = place
+        .execution_id
+        .map(|id| ("execution_id", id.to_string()));
     let trace = [
-        ("trace_id", context.trace_id.to_string()),
-        ("span_id", context.span_id.to_string()),
+        ("trace_id", place.context.trace_id.to_string()),
+        ("span_id", place.context.span_id.to_string()),
     ];
     session.into_iter().chain(execution).chain(trace).collect()
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::Value;
 use tracing_subscriber::fmt::MakeWriter;
 
-use super::Format;
+use super::{Format, is_direction_mark};
 use crate::process_mask::ProcessMask;
 use tarsy_mask::Mask;
 
@@ -60,26 +60,27 @@ impl<W: Write> Write for Line<W> {
 /// Masks each string of the object, so that the line stays JSON. JSON allows C1 control characters and marks that
 /// change the writing direction: these are escaped.
 fn json(mask: &Mask, line: &str) -> String {
-    let has_marks = |c: char| {
-        (c.is_control() && c != '\n')
-            || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
     let masked = match serde_json::from_str::<Value>(line) {
         Ok(value) if mask.apply(line) != line => format!("{}\n", texts(mask, value)),
         Ok(_) => line.to_owned(),
         Err(_) => mask.apply(line).into_owned(),
     };
-    if !masked.contains(has_marks) {
+    if !masked.contains(is_escaped) {
         return masked;
     }
-    let one = |c: char| {
-        if has_marks(c) {
-            format!("\\u{:04x}", u32::from(c))
+    let mut escaped = String::with_capacity(masked.len());
+    for c in masked.chars() {
+        if is_escaped(c) {
+            escaped += &format!("\\u{:04x}", u32::from(c));
         } else {
-            c.to_string()
+            escaped.push(c);
         }
-    };
-    masked.chars().map(one).collect()
+    }
+    escaped
+}
+
+fn is_escaped(c: char) -> bool {
+    c != '\n' && (c.is_control() || is_direction_mark(c))
 }
 
 fn texts(mask: &Mask, value: Value) -> Value {

@@ -38,21 +38,15 @@ impl Traces {
         let Some(settings) = settings else {
             return Ok((Recorder::default(), Self::default()));
         };
-        let unusable = |problem| environment_fault("OTEL_EXPORTER_OTLP_CERTIFICATE", problem);
-        let (queue, task) = ExportTask::start(Collector::new(&settings, mask).map_err(unusable)?);
-        let Settings {
-            sampler,
-            captures_content,
-            ..
-        } = settings;
-        Ok((
-            Recorder::exporting(Export {
-                queue,
-                sampler,
-                captures_content,
-            }),
-            Self(Some(task)),
-        ))
+        let collector = Collector::new(&settings, mask)
+            .map_err(|problem| environment_fault("OTEL_EXPORTER_OTLP_CERTIFICATE", problem))?;
+        let (queue, task) = ExportTask::start(collector);
+        let recorder = Recorder::exporting(Export {
+            queue,
+            sampler: settings.sampler,
+            captures_content: settings.captures_content,
+        });
+        Ok((recorder, Self(Some(task))))
     }
 
     /// Sends the last spans, for two seconds at most.

@@ -96,25 +96,24 @@ impl Collector {
     /// The request for these spans. Every text passes the mask of this process.
     pub(super) fn request(&self, spans: Vec<EndedSpan>) -> ExportTraceServiceRequest {
         let mask = self.mask.current();
-        let name = env!("CARGO_PKG_NAME").to_owned();
         let scope = InstrumentationScope {
-            name,
+            name: env!("CARGO_PKG_NAME").to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             ..Default::default()
         };
-        let spans = spans.into_iter().map(|span| wire(span, &mask)).collect();
-        let scope_spans = vec![ScopeSpans {
+        let scope_spans = ScopeSpans {
             scope: Some(scope),
-            spans,
+            spans: spans.into_iter().map(|span| wire(span, &mask)).collect(),
             ..Default::default()
-        }];
-        let resource = Some(self.resource.clone());
-        let resource_spans = vec![ResourceSpans {
-            resource,
-            scope_spans,
+        };
+        let resource_spans = ResourceSpans {
+            resource: Some(self.resource.clone()),
+            scope_spans: vec![scope_spans],
             ..Default::default()
-        }];
-        ExportTraceServiceRequest { resource_spans }
+        };
+        ExportTraceServiceRequest {
+            resource_spans: vec![resource_spans],
+        }
     }
 
     /// Sends a request once. Returns how many of its spans the collector has rejected.
@@ -143,11 +142,12 @@ pub(super) fn metadata(secret: &Secret, mask: &Mask) -> Result<MetadataMap, Secr
     mask.learn(headers.values().cloned());
     let mut metadata = MetadataMap::new();
     for (name, value) in headers {
-        let no_name = |_error| secret.fault(&format!("{name:?} is no name of a header"));
-        let key = AsciiMetadataKey::from_str(&name.to_ascii_lowercase()).map_err(no_name)?;
-        let no_value =
-            |_error| secret.fault(&format!("the value of {name} has letters beyond ASCII"));
-        let mut value = AsciiMetadataValue::try_from(value).map_err(no_value)?;
+        let key = AsciiMetadataKey::from_str(&name.to_ascii_lowercase())
+            .map_err(|_error| secret.fault(&format!("{name:?} is no name of a header")))?;
+        let mut value = AsciiMetadataValue::try_from(value).map_err(|_error| {
+            secret.fault(&format!("the value of {name} has letters beyond ASCII"))
+        })?;
+        // The debug form of the request leaves a sensitive value out.
         value.set_sensitive(true);
         metadata.insert(key, value);
     }

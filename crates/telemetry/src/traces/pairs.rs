@@ -1,6 +1,9 @@
 //! Lists of pairs in variables of OpenTelemetry: `key=value,key=value`, with values that are percent-encoded.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+
+use percent_encoding::percent_decode_str;
 
 /// Values by key.
 pub(super) type Pairs = BTreeMap<String, String>;
@@ -12,41 +15,24 @@ pub(super) struct NoPair(pub(super) String);
 
 /// Reads a list. Blanks around keys and values do not count, and neither do empty parts.
 pub(super) fn pairs(text: &str) -> Result<Pairs, NoPair> {
-    let parts = text
-        .split(',')
-        .map(str::trim)
-        .filter(|part| !part.is_empty());
-    let pair = |part: &str| {
-        let (key, value) = part
-            .split_once('=')
-            .ok_or_else(|| NoPair(part.to_owned()))?;
-        let (key, value) = (key.trim(), value.trim());
-        if key.is_empty() {
-            Err(NoPair(part.to_owned()))
-        } else {
-            Ok((key.to_owned(), decoded(value)))
+    let mut pairs = Pairs::new();
+    for part in text.split(',').map(str::trim) {
+        match part.split_once('=') {
+            Some((key, value)) if !key.trim().is_empty() => {
+                pairs.insert(key.trim().to_owned(), decoded(value.trim()));
+            }
+            None if part.is_empty() => {}
+            Some(_) | None => return Err(NoPair(part.to_owned())),
         }
-    };
-    parts.map(pair).collect()
+    }
+    Ok(pairs)
 }
 
 /// The value without its percent-encoding. An invalid encoding stays as it is.
 fn decoded(value: &str) -> String {
-    let mut bytes = Vec::with_capacity(value.len());
-    let mut rest = value.as_bytes();
-    while let Some((first, behind)) = rest.split_first() {
-        let digits = behind.get(..2).filter(|_| *first == b'%');
-        let digits = digits.filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
-        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(byte.unwrap_or(*first));
-        rest = if byte.is_some() {
-            behind.get(2..).unwrap_or_default()
-        } else {
-            behind
-        };
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| value.to_owned())
+    percent_decode_str(value)
+        .decode_utf8()
+        .map_or_else(|_| value.to_owned(), Cow::into_owned)
 }
 
 #[cfg(test)]

@@ -198,12 +198,9 @@ mod tests {
     const COLLECTOR: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4317");
 
     fn read(set: &[(&str, &str)]) -> Result<Option<Settings>, String> {
-        let env = |name: &str| {
-            set.iter()
-                .find(|(known, _)| *known == name)
-                .map(|(_, value)| (*value).to_owned())
-        };
-        Settings::read("worker", &env).map_err(|faults| faults.to_string())
+        let set: std::collections::HashMap<_, _> = set.iter().copied().collect();
+        Settings::read("worker", &|name| set.get(name).map(ToString::to_string))
+            .map_err(|faults| faults.to_string())
     }
 
     fn with(variable: &str, value: &str) -> Result<Option<Settings>, String> {

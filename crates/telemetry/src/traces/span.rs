@@ -53,7 +53,7 @@ pub(super) struct Fields {
     pub(super) kind: Kind,
     pub(super) parent: Option<TraceContext>,
     pub(super) link: Option<TraceContext>,
-    /// The span in whose place this one stands; then this one is not exported.
+    /// The span that this one represents; then this one is not exported.
     pub(super) of: Option<TraceContext>,
     /// The id of a new trace.
     pub(super) trace_id: Option<TraceId>,

@@ -80,7 +80,8 @@ mod tests {
 
     #[test]
     fn only_an_unexpired_cookie_of_this_token_is_a_login() {
-        let (token, other) = (Token::new("s3cret").unwrap(), Token::new("other").unwrap());
+        let token = Token::new("s3cret").unwrap();
+        let other = Token::new("other").unwrap();
         let public = Hosts {
             public_url: Some("https://t.example".to_owned()),
             ..Hosts::default()

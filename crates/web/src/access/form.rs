@@ -17,34 +17,29 @@ pub(super) fn check(
     hosts: &Hosts,
     credentials: Credentials,
 ) -> Result<(), &'static str> {
-    let one = |name: &HeaderName| {
-        let mut values = headers
-            .get_all(name)
-            .iter()
-            .map(|value| value.to_str().unwrap_or_default());
-        let first = values.next();
-        if values.next().is_some() {
-            Some("")
-        } else {
-            first
-        }
-    };
-    let (site, origin, host) = (
-        one(&SEC_FETCH_SITE),
-        one(&ORIGIN),
-        one(&HOST).unwrap_or_default(),
-    );
+    let site = single(headers, &SEC_FETCH_SITE);
+    let origin = single(headers, &ORIGIN);
+    let host = single(headers, &HOST).unwrap_or_default();
     // A proxy may set a referrer policy under which the browser keeps the origin back. Another site cannot set
     // `Sec-Fetch-Site`, and for a page without an origin, as in a sandbox, it is `cross-site`.
     let is_kept_back = site == Some("same-origin") && origin == Some("null");
-    let is_foreign = |origin: &str| !is_kept_back && !hosts.is_own_origin(origin, host);
-    if site.is_some_and(|site| site != "same-origin") || origin.is_some_and(is_foreign) {
+    let is_foreign =
+        !is_kept_back && origin.is_some_and(|origin| !hosts.is_own_origin(origin, host));
+    if is_foreign || site.is_some_and(|site| site != "same-origin") {
         return Err(OTHER_SITE);
     }
     if credentials == Credentials::Ambient && site.is_none() && origin.is_none() {
-        Err(NO_ORIGIN)
-    } else {
-        Ok(())
+        return Err(NO_ORIGIN);
+    }
+    Ok(())
+}
+
+/// The value of a header; the empty text, which no rule accepts, if the request has it twice.
+fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (first, None) => first.map(|value| value.to_str().unwrap_or_default()),
+        (_, Some(_)) => Some(""),
     }
 }
 
@@ -65,7 +60,8 @@ mod tests {
             }
             check(&headers, &hosts, credentials)
         };
-        let (ambient, bearer) = (Credentials::Ambient, Credentials::Bearer);
+        let ambient = Credentials::Ambient;
+        let bearer = Credentials::Bearer;
         let own = Some("http://localhost:8476");
         assert_eq!(verdict(None, None, bearer), Ok(()));
         assert_eq!(verdict(None, None, ambient), Err(NO_ORIGIN));

@@ -50,14 +50,13 @@ impl Hosts {
 
     /// Whether a page with this origin is one of this server, which was asked as `host`.
     pub(super) fn is_own_origin(&self, origin: &str, host: &str) -> bool {
-        if self
+        let is_public = self
             .public_url
             .as_deref()
-            .is_some_and(|public| public.eq_ignore_ascii_case(origin))
-        {
-            return true;
-        }
-        authority(origin).is_some_and(|authority| authority.as_str().eq_ignore_ascii_case(host))
+            .is_some_and(|public| public.eq_ignore_ascii_case(origin));
+        is_public
+            || authority(origin)
+                .is_some_and(|authority| authority.as_str().eq_ignore_ascii_case(host))
     }
 
     /// Whether browsers reach this server by TLS only.
@@ -70,10 +69,10 @@ impl Hosts {
 
 /// The part of `scheme://authority` after the scheme.
 fn authority(url: &str) -> Option<Authority> {
-    let (scheme, rest) = url.split_once("://")?;
-    matches!(scheme, "http" | "https")
-        .then(|| rest.parse().ok())
-        .flatten()
+    match url.split_once("://")? {
+        ("http" | "https", rest) => rest.parse().ok(),
+        (_, _) => None,
+    }
 }
 
 fn is_loopback(host: &str) -> bool {

@@ -67,10 +67,8 @@ async fn log_in(
         tokio::time::sleep(WRONG_TOKEN_DELAY).await;
         return form(&sent.next, Some("This is not the token."));
     }
-    with_cookie(
-        redirect_to(own_path(&sent.next)),
-        &cookie::issue(token, &gate.hosts),
-    )
+    let cookie = cookie::issue(token, &gate.hosts);
+    with_cookie(redirect_to(own_path(&sent.next)), &cookie)
 }
 
 async fn log_out(State(gate): State<Arc<Gate>>) -> Response {
@@ -132,7 +130,7 @@ fn with_cookie(mut response: Response, cookie: &str) -> Response {
 }
 
 fn no_login() -> Response {
-    Fault::NotFound("there is nothing at this address".to_owned()).page()
+    Fault::no_such_address().page()
 }
 
 fn form(next: &str, problem: Option<&str>) -> Response {

@@ -101,20 +101,19 @@ pub(super) async fn admit(
         Ok(access) => {
             proxy::strip(request.headers_mut());
             request.headers_mut().remove(AUTHORIZATION);
-            let time = if access.is_known {
+            let timeout = if access.is_known {
+                http::authenticated(request.extensions());
                 FORM_TIMEOUT
             } else {
                 LOGIN_TIMEOUT
             };
-            if access.is_known {
-                http::authenticated(request.extensions());
-            }
             let reads = is_read(request.method());
             request.extensions_mut().insert(access);
             if reads {
+                // A stream of events has no time limit.
                 return next.run(request).await;
             }
-            match tokio::time::timeout(time, next.run(request)).await {
+            match tokio::time::timeout(timeout, next.run(request)).await {
                 Ok(response) => response,
                 Err(_) => StatusCode::REQUEST_TIMEOUT.into_response(),
             }
@@ -141,11 +140,9 @@ impl Gate {
             return Err(Denied::Unknown);
         }
         if !is_read(request.method()) {
-            let credentials = known
-                .as_ref()
-                .map(|user| user.credentials)
-                .unwrap_or_default();
-            form::check(headers, &self.hosts, credentials).map_err(Denied::Form)?;
+            let credentials = known.as_ref().map(|user| user.credentials);
+            form::check(headers, &self.hosts, credentials.unwrap_or_default())
+                .map_err(Denied::Form)?;
         }
         Ok(self.access(known, request))
     }
@@ -155,18 +152,15 @@ impl Gate {
         match &self.mode {
             Mode::Open => Some(User::default()),
             Mode::Token(token) => {
-                let name = Some("web".to_owned());
-                if headers.contains_key(AUTHORIZATION) {
-                    let credentials = Credentials::Bearer;
-                    return token.matches(headers).then(|| User {
-                        name,
-                        credentials,
-                        ..User::default()
-                    });
-                }
-                cookie::is_valid(headers, token).then(|| User {
-                    name,
-                    ..User::default()
+                let (is_valid, credentials) = if headers.contains_key(AUTHORIZATION) {
+                    (token.matches(headers), Credentials::Bearer)
+                } else {
+                    (cookie::is_valid(headers, token), Credentials::Ambient)
+                };
+                is_valid.then(|| User {
+                    name: Some("web".to_owned()),
+                    groups: Vec::new(),
+                    credentials,
                 })
             }
             Mode::Proxy(proxy) => proxy::user(headers, proxy),
@@ -186,10 +180,11 @@ impl Gate {
             .extensions()
             .get::<ClientAddress>()
             .map(|ClientAddress(address)| address.to_string());
-        let of_proxy = user
-            .name
-            .clone()
-            .filter(|_| matches!(self.mode, Mode::Proxy(_)));
+        let counted_as = match &self.mode {
+            Mode::Proxy(_) => user.name.clone().or(address),
+            // Everyone has the same name here, or none.
+            Mode::Open | Mode::Token(_) => address,
+        };
         Access {
             may_ask: may(&self.allow.ask),
             may_cancel: may(&self.allow.cancel),
@@ -197,7 +192,7 @@ impl Gate {
             may_submit: may(&self.allow.submit),
             may_see_prompts: is_in(&self.allow.prompts),
             has_login: matches!(self.mode, Mode::Token(_)),
-            counted_as: of_proxy.or(address).unwrap_or_default(),
+            counted_as: counted_as.unwrap_or_default(),
             user: user.name,
             is_known,
         }
@@ -210,20 +205,16 @@ impl Gate {
             return login::redirect(request);
         }
         let (status, reason) = match denied {
-            Denied::Host => {
-                let reason = "the header Host names neither this machine nor web.public_url: set web.public_url or \
-                              web.hosts in tarsy.yaml";
-                (StatusCode::MISDIRECTED_REQUEST, reason)
-            }
-            Denied::Unknown => match self.mode {
-                Mode::Proxy(_) => (
-                    StatusCode::UNAUTHORIZED,
-                    "the proxy in front of this server names no user",
-                ),
-                Mode::Open | Mode::Token(_) => {
-                    (StatusCode::UNAUTHORIZED, "a bearer token is required")
-                }
-            },
+            Denied::Host => (
+                StatusCode::MISDIRECTED_REQUEST,
+                "the header Host names neither this machine nor web.public_url: set web.public_url or web.hosts in \
+                 tarsy.yaml",
+            ),
+            Denied::Unknown if matches!(self.mode, Mode::Proxy(_)) => (
+                StatusCode::UNAUTHORIZED,
+                "the proxy in front of this server names no user",
+            ),
+            Denied::Unknown => (StatusCode::UNAUTHORIZED, "a bearer token is required"),
             Denied::Form(reason) => (StatusCode::FORBIDDEN, *reason),
         };
         let mut response = if for_program {

@@ -1,7 +1,7 @@
 //! The user that an authenticating proxy names in headers.
 //!
-//! The headers count only beside the shared secret: without it, every client that reaches the listener could name
-//! itself.
+//! The headers count only together with the shared secret: without it, every client that reaches the listener could
+//! name itself.
 
 use axum::http::HeaderMap;
 use axum::http::header::HeaderName;
@@ -64,7 +64,7 @@ pub struct Proxy {
 }
 
 /// The user of a request that has the secret; `None` without it, without a name, with headers of a family that is not
-/// the proxy's, and for a header that stands twice: the proxy may have added its own to one of the client.
+/// the proxy's, and for a header that the request has twice: the proxy may have added its own to one of the client.
 pub(super) fn user(headers: &HeaderMap, proxy: &Proxy) -> Option<User> {
     let is_of_proxy = only(headers, &SECRET)
         .ok()?
@@ -89,12 +89,12 @@ pub(super) fn user(headers: &HeaderMap, proxy: &Proxy) -> Option<User> {
             .filter(|value| !value.is_empty());
         name = name.or(value);
     }
-    let listed = only(headers, groups)
+    let groups = only(headers, groups)
         .ok()?
         .unwrap_or_default()
         .split(',')
-        .map(str::trim);
-    let groups = listed
+        .map(str::trim)
+        // `*` would make a member of every group of `web.allow`.
         .filter(|group| !group.is_empty() && *group != "*")
         .map(str::to_owned)
         .collect();
@@ -117,7 +117,7 @@ pub(super) fn strip(headers: &mut HeaderMap) {
     }
 }
 
-/// The value of a header; an error if it stands twice or is no text.
+/// The value of a header; an error if the request has it twice or if it is no text.
 fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, ()> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -154,11 +154,10 @@ mod tests {
     #[test]
     fn headers_of_a_family_that_the_proxy_does_not_replace_name_no_user() {
         let secret = ("x-tarsy-proxy-secret", "s3cret");
-        let (forwarded, asked) = (
-            Some(ProxyHeaders::XForwarded),
-            Some(ProxyHeaders::XAuthRequest),
-        );
-        let (own, other) = (("x-forwarded-user", "eve"), ("x-auth-request-user", "eve"));
+        let forwarded = Some(ProxyHeaders::XForwarded);
+        let asked = Some(ProxyHeaders::XAuthRequest);
+        let own = ("x-forwarded-user", "eve");
+        let other = ("x-auth-request-user", "eve");
         assert!(
             named_by(forwarded, &[secret, own]).is_some()
                 && named_by(asked, &[secret, other]).is_some()

@@ -3,10 +3,9 @@
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::Uri;
-use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
-use super::{OK, answered, find, query};
+use super::{Answer, OK, find, query};
 use crate::fault::Fault;
 use crate::json;
 use crate::ports::Backend;
@@ -23,7 +22,7 @@ struct Calls {
 #[derive(Debug, Deserialize)]
 pub(crate) struct CallPath {
     part: String,
-    /// Or `last`.
+    /// A number, or `last`.
     number: String,
 }
 
@@ -39,12 +38,9 @@ pub(super) async fn list<B: Backend>(
     State(web): State<Shared<B>>,
     Extension(access): Extension<Access>,
     Path(part): Path<String>,
-) -> Response {
-    let calls = async {
-        let (_, calls) = calls_of(&web, &access, &part).await?;
-        Ok(json::response(OK, &Calls { calls }))
-    };
-    answered(calls.await)
+) -> Answer {
+    let (_, calls) = calls_of(&web, &access, &part).await?;
+    Ok(json::response(OK, &Calls { calls }))
 }
 
 pub(super) async fn show<B: Backend>(
@@ -52,12 +48,9 @@ pub(super) async fn show<B: Backend>(
     Extension(access): Extension<Access>,
     Path(path): Path<CallPath>,
     uri: Uri,
-) -> Response {
-    let call = async {
-        let (_, call) = call_at(&web, &access, &path, &query(&uri)?).await?;
-        Ok(json::response(OK, &call))
-    };
-    answered(call.await)
+) -> Answer {
+    let (_, call) = call_at(&web, &access, &path, &query(&uri)?).await?;
+    Ok(json::response(OK, &call))
 }
 
 /// The session that a part of an id names, and its calls.
@@ -68,12 +61,19 @@ pub(crate) async fn calls_of<B: Backend>(
 ) -> Result<(SessionId, Vec<NumberedCall>), Fault> {
     permit(access)?;
     let id = find(web, part).await?;
-    let calls = web
-        .backend
-        .calls(id)
-        .await?
-        .ok_or_else(|| without_session(id))?;
-    Ok((id, calls))
+    Ok((id, stored_calls(web, id).await?))
+}
+
+async fn stored_calls<B: Backend>(
+    web: &Shared<B>,
+    id: SessionId,
+) -> Result<Vec<NumberedCall>, Fault> {
+    let calls = web.backend.calls(id).await?;
+    calls.ok_or_else(|| {
+        Fault::NotFound(format!(
+            "there is no session {id}: its alert may be queued, be covered by another session, or be deleted"
+        ))
+    })
 }
 
 /// The session and the call that a path names.
@@ -90,24 +90,18 @@ pub(crate) async fn call_at<B: Backend>(
         .map_err(|problem| Fault::Invalid(format!("number: {problem}")))?;
     let id = find(web, &path.part).await?;
     let Some(call) = web.backend.call(id, number).await? else {
-        let calls = web
-            .backend
-            .calls(id)
-            .await?
-            .ok_or_else(|| without_session(id))?;
+        let calls = stored_calls(web, id).await?;
         return Err(Fault::NotFound(format!(
             "session {} has {} model calls, and no call {number}",
             id.short(),
             calls.len()
         )));
     };
-    Ok((
-        id,
-        messages.from.map_or_else(
-            || CallReport::new(call.clone()),
-            |first| CallReport::from(call.clone(), first),
-        ),
-    ))
+    let report = match messages.from {
+        Some(first) => CallReport::from(call, first),
+        None => CallReport::new(call),
+    };
+    Ok((id, report))
 }
 
 fn permit(access: &Access) -> Result<(), Fault> {
@@ -118,10 +112,4 @@ fn permit(access: &Access) -> Result<(), Fault> {
     } else {
         Err(Fault::Forbidden(FORBIDDEN))
     }
-}
-
-fn without_session(id: SessionId) -> Fault {
-    Fault::NotFound(format!(
-        "there is no session {id}: its alert may be queued, be covered by another session, or be deleted"
-    ))
 }

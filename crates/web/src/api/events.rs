@@ -11,7 +11,7 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, OK, answered, find, query, sse, unseen};
+use super::{Answer, OK, find, query, sse, unseen};
 use crate::fault::Fault;
 use crate::ports::{Backend, Unavailable};
 use crate::rights::Access;
@@ -37,7 +37,7 @@ struct Events {
     events: Vec<TimelineEvent>,
     /// The number of the last event of this answer, to ask for those after it.
     last_seq: u32,
-    /// No event follows.
+    /// Whether the last event is the end of the session.
     ended: bool,
 }
 
@@ -49,15 +49,14 @@ enum Form {
 }
 
 impl Form {
-    fn of(headers: &HeaderMap) -> Self {
-        let accepted = headers
+    /// The first form in `Accept` that exists, or a page.
+    fn accepted(headers: &HeaderMap) -> Self {
+        headers
             .get_all(ACCEPT)
             .iter()
-            .filter_map(|value| value.to_str().ok());
-        let mut types = accepted
+            .filter_map(|value| value.to_str().ok())
             .flat_map(|value| value.split(','))
-            .filter_map(|part| part.split(';').next());
-        types
+            .filter_map(|part| part.split(';').next())
             .find_map(|kind| match kind.trim() {
                 "text/event-stream" => Some(Self::Stream),
                 "application/x-ndjson" => Some(Self::Lines),
@@ -75,7 +74,9 @@ pub(super) async fn list<B: Backend>(
     headers: HeaderMap,
     uri: Uri,
 ) -> Response {
-    let mut response = answered(listed(web, &access, &part, &headers, &uri).await);
+    let mut response = listed(web, &access, &part, &headers, &uri)
+        .await
+        .into_response();
     response
         .headers_mut()
         .insert(VARY, HeaderValue::from_static("Accept"));
@@ -93,23 +94,14 @@ async fn listed<B: Backend>(
     if limit.is_some_and(|limit| !(1..=MAX_LIMIT).contains(&limit)) {
         return Err(Fault::Invalid(format!("limit: accepted: 1 to {MAX_LIMIT}")));
     }
-    match Form::of(headers) {
+    let id = find(&web, part).await?;
+    match Form::accepted(headers) {
         Form::Stream => {
-            let id = find(&web, part).await?;
-            sse::session(
-                web,
-                access,
-                id,
-                sse::last_event_id(headers).unwrap_or(after),
-            )
-            .await
+            let after = sse::last_event_id(headers).unwrap_or(after);
+            sse::session(web, access, id, after).await
         }
-        Form::Lines => {
-            let id = find(&web, part).await?;
-            lines(web, id, after).await
-        }
+        Form::Lines => lines(web, id, after).await,
         Form::Page => {
-            let id = find(&web, part).await?;
             let events = web
                 .backend
                 .events(id, after, limit.unwrap_or(DEFAULT_LIMIT))
@@ -117,19 +109,16 @@ async fn listed<B: Backend>(
             if events.is_empty() && web.backend.report(id).await?.is_none() {
                 return Err(unseen(id));
             }
-            let last_seq = events.last().map_or(after, |event| event.session_seq);
-            let ended = match events.last() {
-                Some(event) => event.event_type.is_end(),
-                None => sse::has_ended(&web, id, after).await,
+            let (last_seq, ended) = match events.last() {
+                Some(last) => (last.session_seq, last.event_type.is_end()),
+                None => (after, sse::has_ended(&web, id, after).await),
             };
-            Ok(json::response(
-                OK,
-                &Events {
-                    events,
-                    last_seq,
-                    ended,
-                },
-            ))
+            let events = Events {
+                events,
+                last_seq,
+                ended,
+            };
+            Ok(json::response(OK, &events))
         }
     }
 }
@@ -169,18 +158,8 @@ async fn lines<B: Backend>(web: Shared<B>, id: SessionId, after: u32) -> Answer 
 pub(super) async fn show<B: Backend>(
     State(web): State<Shared<B>>,
     Path(path): Path<EventPath>,
-) -> Response {
-    answered(shown(&web, &path).await)
-}
-
-#[derive(Debug, Deserialize)]
-pub(crate) struct EventPath {
-    part: String,
-    number: String,
-}
-
-async fn shown<B: Backend>(web: &Shared<B>, path: &EventPath) -> Answer {
-    let event = event_at(web, path).await?;
+) -> Answer {
+    let event = event_at(&web, &path).await?;
     let response = json::response(OK, &event);
     // A part of an id may belong to several sessions later.
     Ok(if SessionId::parse(&path.part).is_some() {
@@ -190,20 +169,23 @@ async fn shown<B: Backend>(web: &Shared<B>, path: &EventPath) -> Answer {
     })
 }
 
-/// One event, whole.
+#[derive(Debug, Deserialize)]
+pub(crate) struct EventPath {
+    part: String,
+    number: String,
+}
+
+/// The event that a path names, with its whole content.
 pub(crate) async fn event_at<B: Backend>(
     web: &Shared<B>,
     path: &EventPath,
 ) -> Result<TimelineEvent, Fault> {
-    let number: u32 = path
-        .number
-        .parse()
-        .map_err(|_| Fault::Invalid("an event has a number from 1".to_owned()))?;
+    let invalid = || Fault::Invalid("an event has a number from 1".to_owned());
+    let number: u32 = path.number.parse().map_err(|_| invalid())?;
     let id = find(web, &path.part).await?;
-    let before = number
-        .checked_sub(1)
-        .ok_or_else(|| Fault::Invalid("an event has a number from 1".to_owned()))?;
-    let found = web.backend.events(id, before, 1).await?.into_iter().next();
-    let event = found.filter(|event| event.session_seq == number);
-    event.ok_or_else(|| Fault::NotFound(format!("session {id} has no event {number}")))
+    let before = number.checked_sub(1).ok_or_else(invalid)?;
+    let found = web.backend.events(id, before, 1).await?.pop();
+    found
+        .filter(|event| event.session_seq == number)
+        .ok_or_else(|| Fault::NotFound(format!("session {id} has no event {number}")))
 }

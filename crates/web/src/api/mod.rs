@@ -27,7 +27,7 @@ use crate::fault::Fault;
 use crate::ports::Backend;
 use crate::state::Shared;
 use tarsy_core::ids::SessionId;
-use tarsy_reports::IdMatch;
+use tarsy_reports::{AlertReport, IdMatch};
 
 /// The description of the API.
 pub const OPENAPI: &str = include_str!("openapi.json");
@@ -56,12 +56,12 @@ pub(super) fn routes<B: Backend>() -> Router<Shared<B>> {
         .method_not_allowed_fallback(wrong_method)
 }
 
-async fn unknown() -> Response {
-    Fault::NotFound("there is nothing at this address".to_owned()).json()
+async fn unknown() -> Fault {
+    Fault::no_such_address()
 }
 
-async fn wrong_method() -> Response {
-    Fault::Method.json()
+async fn wrong_method() -> Fault {
+    Fault::Method
 }
 
 async fn openapi() -> Response {
@@ -72,17 +72,11 @@ async fn openapi() -> Response {
         .into_response()
 }
 
-/// The response of a handler.
-fn answered(answer: Answer) -> Response {
-    answer.unwrap_or_else(|fault| fault.json())
-}
-
 /// The parameters in the query of an address.
 pub(super) fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Fault> {
-    match Query::<T>::try_from_uri(uri) {
-        Ok(Query(query)) => Ok(query),
-        Err(rejection) => Err(Fault::Invalid(rejection.body_text())),
-    }
+    let Query(query) =
+        Query::try_from_uri(uri).map_err(|rejection| Fault::Invalid(rejection.body_text()))?;
+    Ok(query)
 }
 
 /// The session that a part of an id names. A whole id is not looked up: its alert may still be in the queue.
@@ -99,20 +93,23 @@ pub(super) async fn find<B: Backend>(web: &Shared<B>, part: &str) -> Result<Sess
             "a part of an id has at least six hexadecimal digits".to_owned(),
         )),
         IdMatch::Many(ids) => {
-            let ids = ids
-                .iter()
-                .map(ToString::to_string)
-                .collect::<Vec<_>>()
-                .join(", ");
+            let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
             Err(Fault::Conflict(format!(
-                "several sessions have this at one end of their ids: {ids}"
+                "several sessions have this at one end of their ids: {}",
+                ids.join(", ")
             )))
         }
     }
 }
 
+/// The report about the session that a part of an id names.
+pub(super) async fn report<B: Backend>(web: &Shared<B>, part: &str) -> Result<AlertReport, Fault> {
+    let id = find(web, part).await?;
+    web.backend.report(id).await?.ok_or_else(|| unseen(id))
+}
+
 /// The error response for an id that the store does not know.
-pub(super) fn unseen(id: SessionId) -> Fault {
+fn unseen(id: SessionId) -> Fault {
     Fault::NotFound(format!(
         "no worker has seen an alert or session {id}: it may be queued, or be deleted"
     ))

@@ -5,16 +5,16 @@ use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Answer, answered, find};
+use super::{Answer, find};
 use crate::fault::Fault;
 use crate::json;
 use crate::ports::{Backend, Cancel, Question};
 use crate::rights::Access;
 use crate::state::Shared;
+use crate::submissions::{asker, canceller};
 
 #[derive(Deserialize)]
 struct Asked {
@@ -26,21 +26,12 @@ pub(super) async fn ask<B: Backend>(
     Extension(access): Extension<Access>,
     Path(part): Path<String>,
     body: Result<Bytes, BytesRejection>,
-) -> Response {
-    answered(asked(&web, access, &part, body).await)
-}
-
-async fn asked<B: Backend>(
-    web: &Shared<B>,
-    access: Access,
-    part: &str,
-    body: Result<Bytes, BytesRejection>,
 ) -> Answer {
-    let by = access.user.filter(|_| access.may_ask).ok_or_else(nothing)?;
+    let by = asker(&access)?;
     let body = body.map_err(|rejection| Fault::Invalid(rejection.body_text()))?;
     let asked: Asked = serde_json::from_slice(&body)
         .map_err(|_| Fault::Invalid("accepted: {\"question\": \"the text\"} as JSON".to_owned()))?;
-    let about = find(web, part).await?;
+    let about = find(&web, &part).await?;
     let published = web
         .backend
         .ask(Question {
@@ -56,23 +47,12 @@ pub(super) async fn cancel<B: Backend>(
     State(web): State<Shared<B>>,
     Extension(access): Extension<Access>,
     Path(part): Path<String>,
-) -> Response {
-    answered(cancelled(&web, access, &part).await)
-}
-
-async fn cancelled<B: Backend>(web: &Shared<B>, access: Access, part: &str) -> Answer {
-    let by = access
-        .user
-        .filter(|_| access.may_cancel)
-        .ok_or_else(nothing)?;
-    let session = find(web, part).await?;
+) -> Answer {
+    let by = canceller(&access)?;
+    let session = find(&web, &part).await?;
     web.backend.cancel(Cancel { session, by }).await?;
     Ok(json::response(
         StatusCode::ACCEPTED,
         &json!({"session_id": session}),
     ))
-}
-
-fn nothing() -> Fault {
-    Fault::NotFound("there is nothing at this address".to_owned())
 }

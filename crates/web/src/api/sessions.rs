@@ -2,10 +2,9 @@
 
 use axum::extract::{Path, State};
 use axum::http::Uri;
-use axum::response::Response;
 use serde::Serialize;
 
-use super::{Answer, ListQuery, OK, answered, find, unseen};
+use super::{Answer, ListQuery, OK, report};
 use crate::json;
 use crate::ports::Backend;
 use crate::state::Shared;
@@ -17,24 +16,21 @@ struct Page {
     sessions: Vec<SessionEntry>,
     /// `before` of the next page; null on the last one.
     next: Option<SessionId>,
-    /// With the same search and time, of every status.
+    /// The numbers of sessions of every status, with the same search and time.
     counts: StatusCounts,
 }
 
-pub(super) async fn list<B: Backend>(State(web): State<Shared<B>>, uri: Uri) -> Response {
-    answered(listed(&web, &uri).await)
-}
-
-async fn listed<B: Backend>(web: &Shared<B>, uri: &Uri) -> Answer {
+pub(super) async fn list<B: Backend>(State(web): State<Shared<B>>, uri: Uri) -> Answer {
     let page = ListQuery::of(uri.query()).page(chrono::Utc::now())?;
     let limit = usize::try_from(page.filter.limit).unwrap_or(usize::MAX);
     let (sessions, counts) =
         tokio::join!(web.backend.sessions(page.clone()), web.backend.counts(page));
     let sessions = sessions?;
-    let next = sessions
-        .last()
-        .filter(|_| sessions.len() >= limit)
-        .map(|last| last.line.session_id);
+    // A page that is not full is the last one.
+    let next = match sessions.last() {
+        Some(last) if sessions.len() >= limit => Some(last.line.session_id),
+        Some(_) | None => None,
+    };
     Ok(json::response(
         OK,
         &Page {
@@ -48,12 +44,6 @@ async fn listed<B: Backend>(web: &Shared<B>, uri: &Uri) -> Answer {
 pub(super) async fn show<B: Backend>(
     State(web): State<Shared<B>>,
     Path(part): Path<String>,
-) -> Response {
-    answered(shown(&web, &part).await)
-}
-
-async fn shown<B: Backend>(web: &Shared<B>, part: &str) -> Answer {
-    let id = find(web, part).await?;
-    let report = web.backend.report(id).await?.ok_or_else(|| unseen(id))?;
-    Ok(json::response(OK, &report))
+) -> Answer {
+    Ok(json::response(OK, &report(&web, &part).await?))
 }

@@ -13,7 +13,7 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::{Stream, StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 
-use super::{Answer, answered};
+use super::Answer;
 use crate::fault::Fault;
 use crate::frames::frame;
 use crate::hub::OpenStream;
@@ -85,16 +85,13 @@ pub(crate) async fn has_ended<B: Backend>(web: &Shared<B>, id: SessionId, after:
 pub(super) async fn all<B: Backend>(
     State(web): State<Shared<B>>,
     Extension(access): Extension<Access>,
-) -> Response {
-    let stream = async {
-        let open = open(&web, &access)?;
-        let frames = stream::unfold(web.hub.all().await?, |mut items| async {
-            let item = items.recv().await.ok()?;
-            Some((item.without_id(), items))
-        });
-        Ok(response(open, web.hub.stop(), frames))
-    };
-    answered(stream.await)
+) -> Answer {
+    let open = open(&web, &access)?;
+    let frames = stream::unfold(web.hub.all().await?, |mut items| async {
+        let item = items.recv().await.ok()?;
+        Some((item.without_id(), items))
+    });
+    Ok(response(open, web.hub.stop(), frames))
 }
 
 /// Permission for one more stream of this user.
@@ -102,8 +99,8 @@ pub(super) async fn all<B: Backend>(
 /// # Errors
 /// When the user has as many open as permitted.
 pub(crate) fn open<B: Backend>(web: &Shared<B>, access: &Access) -> Result<OpenStream, Fault> {
-    let too_many = || Fault::TooMany("this user has as many streams open as permitted".to_owned());
-    web.hub.open_stream(&access.counted_as).ok_or_else(too_many)
+    let open = web.hub.open_stream(&access.counted_as);
+    open.ok_or_else(|| Fault::TooMany("this user has as many streams open as permitted".to_owned()))
 }
 
 /// The response of a stream, which ends with the server.

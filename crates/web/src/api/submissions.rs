@@ -4,10 +4,9 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
-use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, answered, find, query};
+use super::{Answer, find, query};
 use crate::fault::Fault;
 use crate::json;
 use crate::ports::{Backend, Cooldown, Published, Rerun, Submission, Submitted};
@@ -48,40 +47,33 @@ pub(super) async fn submit<B: Backend>(
     Extension(access): Extension<Access>,
     uri: Uri,
     sent: Body,
-) -> Response {
-    answered(submitted(&web, &access, &uri, sent).await)
-}
-
-async fn submitted<B: Backend>(web: &Shared<B>, access: &Access, uri: &Uri, sent: Body) -> Answer {
-    let by = submitter(access)?;
+) -> Answer {
+    let by = submitter(&access)?;
     let Settings {
         priority,
         chain,
         force,
         request_id: request,
-    } = query(uri)?;
+    } = query(&uri)?;
     let request = request_id(request.as_deref())?;
     let priority = priority
         .filter(|word| !word.is_empty())
         .map(|word| word.parse::<Severity>())
-        .transpose();
-    let priority = priority.map_err(|problem| Fault::Invalid(format!("priority: {problem}")))?;
-    let alert = String::from_utf8(body(web, sent).await?.to_vec());
-    let alert = alert.map_err(|_| {
+        .transpose()
+        .map_err(|problem| Fault::Invalid(format!("priority: {problem}")))?;
+    let alert = String::from_utf8(body(&web, sent).await?.to_vec()).map_err(|_| {
         Fault::Invalid("the alert is not UTF-8 text: nothing was published".to_owned())
     })?;
-    let chain = chain.filter(|chain| !chain.is_empty());
-    let cooldown = if force {
-        Cooldown::Ignored
-    } else {
-        Cooldown::Counts
-    };
     let submission = Submission {
         request,
         alert,
         priority,
-        chain,
-        cooldown,
+        chain: chain.filter(|chain| !chain.is_empty()),
+        cooldown: if force {
+            Cooldown::Ignored
+        } else {
+            Cooldown::Counts
+        },
         by,
     };
     let Submitted { first, others } = web.backend.submit(submission).await?;
@@ -101,18 +93,9 @@ pub(super) async fn rerun<B: Backend>(
     Extension(access): Extension<Access>,
     Path(part): Path<String>,
     sent: Body,
-) -> Response {
-    answered(queued_again(&web, &access, &part, sent).await)
-}
-
-async fn queued_again<B: Backend>(
-    web: &Shared<B>,
-    access: &Access,
-    part: &str,
-    sent: Body,
 ) -> Answer {
-    let by = rerunner(access)?;
-    let sent = body(web, sent).await?;
+    let by = rerunner(&access)?;
+    let sent = body(&web, sent).await?;
     let settings = if sent.trim_ascii().is_empty() {
         Ok(RerunSettings::default())
     } else {
@@ -128,7 +111,7 @@ async fn queued_again<B: Backend>(
         )
     })?;
     let request = request_id(request.as_deref())?;
-    let of = find(web, part).await?;
+    let of = find(&web, &part).await?;
     let chain = chain.filter(|chain| !chain.is_empty());
     let published = web
         .backend

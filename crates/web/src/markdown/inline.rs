@@ -10,7 +10,7 @@ pub(crate) struct Cites {
     last_event: u32,
     /// The page of the cited investigation; `None` on that page itself.
     page: Option<SessionId>,
-    /// A source that stands alone: an answer to a question cites the report as `[report]`.
+    /// Whether the text `[report]` is a citation, as in an answer to a question.
     report: Report,
 }
 
@@ -55,8 +55,10 @@ impl Cites {
     pub(super) fn write(self, writer: &mut Writer, text: &str) {
         let mut done = 0;
         for citation in citations(text) {
-            let known = |source: &CitedSource| matches!(source, CitedSource::Event(number) if self.is_event(*number));
-            if !citation.sources.iter().any(known) {
+            let has_event = citation.sources.iter().any(
+                |source| matches!(source, CitedSource::Event(number) if self.is_event(*number)),
+            );
+            if !has_event {
                 continue;
             }
             self.plain(
@@ -85,12 +87,14 @@ impl Cites {
     /// A text without numbers of events.
     fn plain(self, writer: &mut Writer, text: &str) {
         let mut rest = text;
-        while let Some(at) = rest.find(REPORT).filter(|_| self.report == Report::IsCited) {
-            writer.text(rest.get(..at).unwrap_or_default());
-            writer.open(Element::Citations);
-            writer.report(self.page);
-            writer.close(Element::Citations);
-            rest = rest.get(at + REPORT.len()..).unwrap_or_default();
+        if self.report == Report::IsCited {
+            while let Some((before, after)) = rest.split_once(REPORT) {
+                writer.text(before);
+                writer.open(Element::Citations);
+                writer.report(self.page);
+                writer.close(Element::Citations);
+                rest = after;
+            }
         }
         writer.text(rest);
     }

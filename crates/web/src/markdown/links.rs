@@ -8,7 +8,7 @@ const MAX_ADDRESS: usize = 2_000;
 /// A link to another site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
-    /// As the URL standard writes it: host in ASCII, other characters in per cent.
+    /// The address in the form of the URL standard: the host in ASCII, other characters percent-encoded.
     pub address: String,
     pub host: String,
 }

@@ -34,7 +34,7 @@ pub(super) fn html(markdown: &str, last_event: u32) -> Markup {
     cited_html(markdown, Cites::of_page(last_event))
 }
 
-/// The same with citations that lead elsewhere.
+/// `markdown` as elements, with citations that lead to the targets of `cites`.
 pub(super) fn cited_html(markdown: &str, cites: Cites) -> Markup {
     let source = clean(markdown, Charset::Unicode);
     if source.len() > MAX_BYTES {

@@ -54,13 +54,19 @@ enum Open {
     Nothing,
 }
 
+/// The level of the highest heading in a text.
+fn highest_heading(source: &str) -> u8 {
+    source
+        .lines()
+        .map(|line| line.trim_start().bytes().take_while(|c| *c == b'#').count())
+        .filter(|level| (1..=6).contains(level))
+        .min()
+        .and_then(|level| u8::try_from(level).ok())
+        .unwrap_or(1)
+}
+
 impl Renderer {
     pub(super) fn new(source: &str, cites: Cites) -> Self {
-        let hashes = |line: &str| line.trim_start().bytes().take_while(|c| *c == b'#').count();
-        let levels = source
-            .lines()
-            .map(hashes)
-            .filter(|level| (1..=6).contains(level));
         Self {
             writer: Writer::default(),
             cites,
@@ -71,15 +77,12 @@ impl Renderer {
             columns: Vec::new(),
             column: 0,
             links: 0,
-            top: levels
-                .min()
-                .and_then(|level| u8::try_from(level).ok())
-                .unwrap_or(1),
+            top: highest_heading(source),
             last_level: FIRST_LEVEL - 1,
         }
     }
 
-    /// Like [`Self::new`], without blocks.
+    /// A renderer of one line, which has no blocks.
     pub(super) fn inline(source: &str, cites: Cites) -> Self {
         Self {
             is_inline: true,
@@ -250,8 +253,11 @@ impl Renderer {
     }
 
     fn link(&mut self, address: &str) {
-        let target =
-            links::target(address).filter(|_| self.links < MAX_LINKS && !self.is_too_deep());
+        let target = if self.links < MAX_LINKS && !self.is_too_deep() {
+            links::target(address)
+        } else {
+            None
+        };
         let Some(target) = target else {
             self.open.push(Open::Address(format!(" ({address})")));
             return;

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use maud::{Markup, html};
 
-use super::steps::{self, Agents, Asked, Context, Step};
+use super::steps::{self, Agents, AnsweredCall, Context, Step};
 use crate::shell::words::brief;
 use tarsy_core::ids::SessionId;
 use tarsy_core::readable::format;
@@ -25,11 +25,11 @@ pub(crate) struct LivePage {
     context: Option<Context>,
     agents: BTreeSet<String>,
     /// The calls without a result.
-    open: HashMap<u32, Open>,
+    open: HashMap<u32, OpenCall>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenCall {
     event: TimelineEvent,
     row: Row,
 }
@@ -62,14 +62,18 @@ impl LivePage {
     /// The rows that an event changes: its own, or that of its call; and the unfinished answers, which the page drops
     /// with every event.
     pub(crate) fn event(&mut self, event: &TimelineEvent) -> Markup {
-        let is_takeover = event.event_type == EventType::SessionResumed;
-        let superseded = self.live.answers().iter().filter(|_| is_takeover);
-        let superseded: Vec<Markup> = superseded.map(|answer| self.gone(answer)).collect();
+        // The next worker requests the unfinished answers again.
+        let superseded: Vec<Markup> = if event.event_type == EventType::SessionResumed {
+            let answers = self.live.answers().iter();
+            answers.map(|answer| self.gone(answer)).collect()
+        } else {
+            Vec::new()
+        };
         self.live.event(event);
         let context = self.context(event);
         let row = self.rows.row(event);
-        let asked = self.take_call(event, &row);
-        let call = asked.as_ref().map(|call| Asked {
+        let answered = self.take_call(event, &row);
+        let call = answered.as_ref().map(|call| AnsweredCall {
             event: &call.event,
             row: call.row.clone(),
         });
@@ -89,26 +93,19 @@ impl LivePage {
         shown
     }
 
-    fn take_call(&mut self, event: &TimelineEvent, row: &Row) -> Option<Open> {
-        let call = row
-            .call
-            .filter(|_| event.event_type == EventType::ToolResult)?;
-        self.open.remove(&call)
+    /// The call of a result.
+    fn take_call(&mut self, event: &TimelineEvent, row: &Row) -> Option<OpenCall> {
+        if event.event_type != EventType::ToolResult {
+            return None;
+        }
+        self.open.remove(&row.call?)
     }
 
     /// Keeps a call until its result comes.
     fn keep_call(&mut self, event: &TimelineEvent, row: Row) {
-        if matches!(
-            event.event_type,
-            EventType::LlmToolCall | EventType::McpToolCall
-        ) {
-            self.open.insert(
-                event.session_seq,
-                Open {
-                    event: event.clone(),
-                    row,
-                },
-            );
+        if steps::is_call(event) {
+            let event = event.clone();
+            self.open.insert(event.session_seq, OpenCall { event, row });
         } else {
             self.take_call(event, &row);
         }
@@ -123,7 +120,10 @@ impl LivePage {
             .collect();
         let is_new = self.live.delta(delta);
         self.agents.extend(delta.agent.clone());
-        let answer = self.live.answers().last().filter(|_| is_new)?;
+        if !is_new {
+            return None;
+        }
+        let answer = self.live.answers().last()?;
         Some(html! { @for answer in &superseded { (answer) } (self.unfinished(answer)) })
     }
 
@@ -131,9 +131,10 @@ impl LivePage {
         self.agents.extend(event.agent.clone());
         self.agents
             .extend(steps::named_agents(event).map(str::to_owned));
-        let first = || Context::new(self.session, std::slice::from_ref(event));
         let agents = self.shown_agents();
-        let context = self.context.get_or_insert_with(first);
+        let context = self
+            .context
+            .get_or_insert_with(|| Context::new(self.session, std::slice::from_ref(event)));
         context.last_event = event.session_seq;
         context.agents = agents;
         *context
@@ -148,20 +149,15 @@ impl LivePage {
     }
 
     fn unfinished(&self, answer: &LiveAnswer) -> Markup {
-        self.row(
-            answer,
-            "",
-            &format!("{} tok", format::tokens((answer.bytes() / 4).max(1))),
-        )
+        // About four bytes are a token.
+        let tokens = format::tokens((answer.bytes() / 4).max(1));
+        self.row(answer, "", &format!("{tokens} tok"))
     }
 
     /// An answer that is requested again, struck out until the next event.
     fn gone(&self, answer: &LiveAnswer) -> Markup {
-        self.row(
-            answer,
-            " gone",
-            &format!("try {}, cut off", answer.attempt()),
-        )
+        let mark = format!("try {}, cut off", answer.attempt());
+        self.row(answer, " gone", &mark)
     }
 
     fn row(&self, answer: &LiveAnswer, class: &'static str, mark: &str) -> Markup {

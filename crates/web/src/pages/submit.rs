@@ -111,7 +111,7 @@ pub(crate) fn again(form: &Again<'_>, viewer: &Viewer) -> Markup {
             p.acts {
                 button { "Investigate again" }
                 a href={ "/sessions/" (id) } { "Back to the session" }
-                @if viewer.may_submit && report.parent_id.is_none() {
+                @if viewer.access.may_submit && report.parent_id.is_none() {
                     a href={ "/submit?from=" (id) } { "Change it and submit it as a new alert" }
                 }
             }

@@ -1,8 +1,8 @@
 //! Renders pages on separate threads: a large text delays only its own page, for a limited time, and not after its
 //! reader has left.
 //!
-//! A thread cannot be stopped from outside. So whatever works through a text asks [`is_over`] now and then, and stops
-//! early; its result is dropped.
+//! A thread cannot be stopped from outside. So code that works through a long text asks [`is_over`] now and then, and
+//! stops early; its result is dropped.
 
 mod limit;
 

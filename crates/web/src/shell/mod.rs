@@ -114,7 +114,7 @@ fn bar(frame: &Frame<'_>, viewer: &Viewer) -> Markup {
             nav aria-label="Main" {
                 a href="/" aria-current=[current(Place::Sessions)] { "Sessions" }
                 a href="/queue" aria-current=[current(Place::Queue)] { "Queue" }
-                @if viewer.may_submit { a href="/submit" aria-current=[current(Place::Submit)] { "Submit" } }
+                @if viewer.access.may_submit { a href="/submit" aria-current=[current(Place::Submit)] { "Submit" } }
             }
             form.find role="search" action="/" {
                 label.vh for="q" { "Search" }
@@ -151,7 +151,7 @@ fn footer(viewer: &Viewer) -> Markup {
                 code { "tarsy web" } " " (env!("CARGO_PKG_VERSION")) }
             span { "Times are " b { "UTC" } " " button.act type="button" data-local="" { "local" } }
             span { "Theme " (theme(Theme::Light)) " " (theme(Theme::Dark)) " " (theme(Theme::System)) }
-            @if let Some(user) = viewer.user.as_deref().filter(|_| viewer.has_login) {
+            @if let Some(user) = &viewer.access.user && viewer.access.has_login {
                 form.out method="post" action="/logout" { span { (user) } " " button { "Log out" } }
             }
             a.keys href="/keys" { "Keys: " @for key in ["j", "k", "o", "c", "/", "?"] { kbd { (key) } " " } }

@@ -14,19 +14,13 @@ pub(crate) const KEYS_COOKIE: &str = "tarsy-keys";
 pub(crate) struct Viewer {
     pub theme: Theme,
     pub keys: Keys,
-    pub user: Option<String>,
-    pub may_ask: bool,
-    pub(crate) may_cancel: bool,
-    pub may_rerun: bool,
-    pub(crate) may_submit: bool,
-    pub(crate) may_see_prompts: bool,
-    pub(crate) has_login: bool,
+    pub access: Access,
     /// Path and query of the page.
     pub path: String,
 }
 
 impl Viewer {
-    pub(crate) fn new(access: &Access, headers: &HeaderMap, path: &str) -> Self {
+    pub(crate) fn new(access: Access, headers: &HeaderMap, path: &str) -> Self {
         Self {
             theme: Theme::of(cookie(headers, THEME_COOKIE)),
             keys: if cookie(headers, KEYS_COOKIE) == Some("off") {
@@ -34,26 +28,21 @@ impl Viewer {
             } else {
                 Keys::On
             },
-            user: access.user.clone(),
-            may_ask: access.may_ask,
-            may_cancel: access.may_cancel,
-            may_rerun: access.may_rerun,
-            may_submit: access.may_submit,
-            may_see_prompts: access.may_see_prompts,
-            has_login: access.has_login,
+            access,
             path: path.to_owned(),
         }
     }
 
     /// Whether the viewer can do nothing but read.
     pub(crate) fn only_reads(&self) -> bool {
-        ![
-            self.may_ask,
-            self.may_cancel,
-            self.may_rerun,
-            self.may_submit,
-        ]
-        .contains(&true)
+        let Access {
+            may_ask,
+            may_cancel,
+            may_rerun,
+            may_submit,
+            ..
+        } = self.access;
+        !(may_ask || may_cancel || may_rerun || may_submit)
     }
 
     /// The path as the value of a parameter.
@@ -64,11 +53,10 @@ impl Viewer {
 
 /// The names and values of the cookies of a request.
 pub(crate) fn cookies(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
-    let lines = headers
+    headers
         .get_all(COOKIE)
         .iter()
-        .filter_map(|line| line.to_str().ok());
-    lines
+        .filter_map(|line| line.to_str().ok())
         .flat_map(|line| line.split(';'))
         .filter_map(|pair| pair.trim().split_once('='))
 }
@@ -82,7 +70,7 @@ fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
 /// The colours of a page. The server renders the choice, so that no page flashes in the other ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Theme {
-    /// As the reader's system.
+    /// The theme of the reader's system.
     #[default]
     System,
     Light,

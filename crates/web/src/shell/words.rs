@@ -7,6 +7,7 @@ use crate::markdown;
 use tarsy_core::alert::Severity;
 use tarsy_core::chain::RunStatus;
 use tarsy_core::readable::text::{Charset, clean, one_line};
+use tarsy_core::timeline::rows::Footnotes;
 
 /// Browsers and servers take no longer address.
 const MAX_ADDRESS_BYTES: usize = 8 * 1024;
@@ -95,8 +96,8 @@ pub(crate) fn title(title: &str) -> Markup {
 fn is_name(word: &str) -> bool {
     let is_camel = word
         .as_bytes()
-        .windows(2)
-        .any(|two| matches!(two, [first, second] if first.is_ascii_lowercase() && second.is_ascii_uppercase()));
+        .array_windows()
+        .any(|[first, second]| first.is_ascii_lowercase() && second.is_ascii_uppercase());
     let is_word = word
         .chars()
         .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':'));
@@ -138,12 +139,33 @@ pub(crate) fn address(address: &str, name: &str) -> Markup {
         .get(..address.floor_char_boundary(MAX_ADDRESS_BYTES))
         .unwrap_or_default();
     let line = one_line(begin, Charset::Unicode);
-    match markdown::target(&line).filter(|_| begin.len() == address.len()) {
-        Some(target) => html! {
+    match markdown::target(&line) {
+        Some(target) if begin.len() == address.len() => html! {
             a rel="noopener noreferrer nofollow ugc" href=(target.address) { (brief(name, 300)) }
             " " span.host { (target.host) }
         },
-        None => html! { (brief(&line, 300)) },
+        Some(_) | None => html! { (brief(&line, 300)) },
+    }
+}
+
+/// The sources of a text, each with its mark.
+pub(crate) fn sources(notes: &Footnotes) -> Markup {
+    html! {
+        ul.sources {
+            @for (mark, source) in notes.sources() {
+                li { (mark) " " (address(&source.uri, if source.title.is_empty() { &source.uri } else { &source.title })) }
+            }
+        }
+    }
+}
+
+/// A command for a terminal, as an element by itself, so that it can be copied.
+pub(crate) fn command(command: &str) -> Markup {
+    html! {
+        div.cmd {
+            code { (command) }
+            button.copy type="button" data-copy-before="" aria-label="Copy the command" { "Copy" }
+        }
     }
 }
 

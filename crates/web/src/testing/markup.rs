@@ -232,15 +232,16 @@ fn begin(text: &str) -> String {
 }
 
 fn text(text: &str) -> Result<(), String> {
-    let bad = |c: char| {
-        c == '>'
-            || (c.is_control() && !matches!(c, '\n' | '\t'))
-            || tarsy_core::visible::is_invisible(c)
-    };
-    match text.find(bad) {
+    match text.find(is_bad) {
         Some(at) => Err(format!("a text has {:?}", begin(&text[at..]))),
         None => Ok(()),
     }
+}
+
+fn is_bad(c: char) -> bool {
+    c == '>'
+        || (c.is_control() && !matches!(c, '\n' | '\t'))
+        || tarsy_core::visible::is_invisible(c)
 }
 
 fn element(name: &str, attributes: &str) -> Result<(), String> {
@@ -275,10 +276,11 @@ fn element(name: &str, attributes: &str) -> Result<(), String> {
 }
 
 fn attribute(element: &str, key: &str, value: &str) -> Result<(), String> {
-    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ' ');
     let is_fine = match key {
         _ if !ATTRIBUTES.contains(&key.to_ascii_lowercase().as_str()) => false,
-        "class" | "id" | "for" | "role" => value.chars().all(is_word),
+        "class" | "id" | "for" | "role" => value
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ' ')),
         "href" => {
             let is_own = value.starts_with(['#', '/']) && !value.starts_with("//");
             is_own

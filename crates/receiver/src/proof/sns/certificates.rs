@@ -245,8 +245,11 @@ fn verify(
         None | Some(webpki::Error::UnknownIssuer) => {}
         Some(error) => return Err(format!("certificate of SNS is not valid: {error:?}")),
     }
-    let (text, signature) = (message.canonical.as_bytes(), message.signature.as_slice());
-    let verified =
-        certificate.verify_signature(webpki::ring::RSA_PKCS1_2048_8192_SHA256, text, signature);
-    verified.map_err(|_| "the signature does not belong to this message".to_owned())
+    certificate
+        .verify_signature(
+            webpki::ring::RSA_PKCS1_2048_8192_SHA256,
+            message.canonical.as_bytes(),
+            &message.signature,
+        )
+        .map_err(|_| "the signature does not belong to this message".to_owned())
 }

@@ -29,11 +29,12 @@ fn is_token(text: &str) -> bool {
 /// Logs the command that confirms a subscription. Topic and token have only characters that no shell interprets. The
 /// mask of the log hides what follows `--token`, so the command gets the token from a variable with another name.
 pub(super) fn log_command(topic: &Topic, token: &str) -> String {
-    let (arn, region) = (topic.arn(), topic.region());
-    let command = format!(
-        "CODE={token}; aws sns confirm-subscription --token ${{CODE}} --topic-arn {arn} --region {region}"
+    tracing::warn!(
+        "sns subscription not confirmed: run CODE={token}; aws sns confirm-subscription --token ${{CODE}} --topic-arn {} \
+         --region {}",
+        topic.arn(),
+        topic.region()
     );
-    tracing::warn!("sns subscription not confirmed: run {command}");
     "the subscription is not confirmed: the log of the receiver has the command for it".to_owned()
 }
 
@@ -97,7 +98,10 @@ pub(crate) fn unsigned_control(body: &[u8]) -> Option<String> {
         topic_arn,
         token,
     } = serde_json::from_slice(body).ok()?;
-    let topic = Topic::parse(&topic_arn).filter(|_| is_token(&token))?;
+    if !is_token(&token) {
+        return None;
+    }
+    let topic = Topic::parse(&topic_arn)?;
     Some(match kind {
         UnsignedKind::SubscriptionConfirmation => log_command(&topic, &token),
         UnsignedKind::UnsubscribeConfirmation => {

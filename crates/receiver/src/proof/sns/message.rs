@@ -89,33 +89,26 @@ impl Wire {
             Kind::SubscriptionConfirmation => "SubscriptionConfirmation",
             Kind::UnsubscribeConfirmation => "UnsubscribeConfirmation",
         };
-        let is_notification = self.kind == Kind::Notification;
-        let of_notification = |field: &'static str| {
-            self.subject
-                .as_deref()
-                .filter(|_| is_notification)
-                .map(|text| (field, text))
-        };
-        let of_confirmation = |field: &'static str, text| {
-            let text: &Option<String> = text;
-            text.as_deref()
-                .filter(|_| !is_notification)
-                .map(|text| (field, text))
+        // A field that the other kind of message has is not signed.
+        let (subject, subscribe_url, token) = match self.kind {
+            Kind::Notification => (self.subject.as_deref(), None, None),
+            Kind::SubscriptionConfirmation | Kind::UnsubscribeConfirmation => {
+                (None, self.subscribe_url.as_deref(), self.token.as_deref())
+            }
         };
         let fields = [
-            Some(("Message", self.message.as_str())),
-            Some(("MessageId", &self.message_id)),
-            of_notification("Subject"),
-            of_confirmation("SubscribeURL", &self.subscribe_url),
-            Some(("Timestamp", &self.timestamp)),
-            of_confirmation("Token", &self.token),
-            Some(("TopicArn", &self.topic_arn)),
-            Some(("Type", kind)),
+            ("Message", Some(self.message.as_str())),
+            ("MessageId", Some(&self.message_id)),
+            ("Subject", subject),
+            ("SubscribeURL", subscribe_url),
+            ("Timestamp", Some(&self.timestamp)),
+            ("Token", token),
+            ("TopicArn", Some(&self.topic_arn)),
+            ("Type", Some(kind)),
         ];
         fields
             .into_iter()
-            .flatten()
-            .map(|(name, value)| format!("{name}\n{value}\n"))
+            .filter_map(|(name, value)| Some(format!("{name}\n{}\n", value?)))
             .collect()
     }
 }

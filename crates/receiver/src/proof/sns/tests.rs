@@ -204,8 +204,10 @@ async fn checked_from(
     sender: [u8; 4],
     now: DateTime<Utc>,
 ) -> Result<Proven, Rejection> {
-    let (headers, body) = (HeaderMap::new(), message.to_string());
-    let (body, sender) = (body.as_bytes(), sender.into());
+    let headers = HeaderMap::new();
+    let body = message.to_string();
+    let body = body.as_bytes();
+    let sender = sender.into();
     proof
         .check(Signed {
             source: "cloudwatch",
@@ -421,7 +423,8 @@ async fn a_sender_of_forged_messages_uses_up_its_own_requests_only() {
 #[tokio::test]
 async fn a_certificate_that_cannot_be_read_again_is_used_for_a_week() {
     let sns = FakeSns::start_until(2036).await;
-    let (proof, honest) = (sns.proof(Confirm::ByHand), signed(notification()));
+    let proof = sns.proof(Confirm::ByHand);
+    let honest = signed(notification());
     assert!(checked(&proof, &honest).await.is_ok());
     drop(sns);
     tokio::time::pause();

@@ -22,7 +22,7 @@ use tarsy_core::read_result::Timeline;
 use tarsy_reports::ModelCallReport;
 use tarsy_reports::calls::{CallNumber, NumberedCall, Rebuilt, RebuiltCall};
 
-/// A model call, and where its execution stands in the plan.
+/// A model call, and the position of its execution in the plan.
 #[derive(Debug, Queryable)]
 struct Row {
     call: ModelCallReport,
@@ -40,16 +40,15 @@ impl Store {
         &self,
         session: SessionId,
     ) -> Result<Option<Vec<NumberedCall>>, Error> {
-        let read = move |connection: &mut PgConnection| {
-            let calls = rows(connection, session.0)?.into_iter().map(|row| row.call);
-            let numbered = (1_u32..)
-                .zip(calls)
-                .map(|(number, call)| NumberedCall { number, call });
-            let calls: Vec<NumberedCall> = numbered.collect();
+        self.run(Operation::Command, move |connection| {
+            let calls: Vec<NumberedCall> = (1..)
+                .zip(read(connection, session.0)?)
+                .map(|(number, call)| NumberedCall { number, call })
+                .collect();
             let is_known = !calls.is_empty() || exists(connection, session.0)?;
             Ok(is_known.then_some(calls))
-        };
-        self.run(Operation::Command, read).await
+        })
+        .await
     }
 
     /// A model call of a session with its request; `None` if the session has no such call.
@@ -61,15 +60,15 @@ impl Store {
         session: SessionId,
         wanted: CallNumber,
     ) -> Result<Option<RebuiltCall>, Error> {
-        let read = move |connection: &mut PgConnection| {
+        self.run(Operation::Command, move |connection| {
             // One snapshot, so that the journal has what the call names.
             connection
                 .build_transaction()
                 .read_only()
                 .repeatable_read()
                 .run(|connection| call(connection, session, wanted))
-        };
-        self.run(Operation::Command, read).await
+        })
+        .await
     }
 }
 
@@ -197,20 +196,12 @@ fn site(plan: Option<Value>, journal: Vec<RecordedEntry>, row: &Row) -> Result<C
     let word = row.call.purpose.as_str();
     let purpose =
         Purpose::of(word).ok_or_else(|| format!("a newer version made this call, for '{word}'"))?;
-    let (entries_upto, call_no) = (
-        number::from_int(row.call.entries_upto),
-        number::from_int(row.call_no),
-    );
-    CallSite::find(
-        agent,
-        journal,
-        StoredCall {
-            purpose,
-            entries_upto,
-            call_no,
-        },
-    )
-    .map_err(|error| error.to_string())
+    let stored = StoredCall {
+        purpose,
+        entries_upto: number::from_int(row.call.entries_upto),
+        call_no: number::from_int(row.call_no),
+    };
+    CallSite::find(agent, journal, stored).map_err(|error| error.to_string())
 }
 
 /// The agent of the call in the frozen plan.
@@ -224,12 +215,10 @@ fn agent(plan: Option<Value>, row: &Row) -> Result<Arc<AgentPlan>, String> {
             plan.version
         ));
     }
-    let (stage_no, agent_no) = (
-        number::from_int(row.stage_no),
-        number::from_int(row.agent_no),
-    );
-    let agent = plan.stage(stage_no).and_then(|stage| stage.agent(agent_no));
-    agent
+    let stage_no = number::from_int(row.stage_no);
+    let agent_no = number::from_int(row.agent_no);
+    plan.stage(stage_no)
+        .and_then(|stage| stage.agent(agent_no))
         .map(Arc::clone)
         .ok_or_else(|| format!("stage {stage_no} of the plan has no agent number {agent_no}"))
 }

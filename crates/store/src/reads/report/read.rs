@@ -202,25 +202,24 @@ fn with_parts(
     id: Uuid,
     session: SessionRow,
 ) -> QueryResult<SessionReport> {
-    let executions = executions(connection, id)?;
+    let mut executions = executions(connection, id)?;
     let stages: Vec<StageRow> = stages::table
         .filter(stages::session_id.eq(id))
         .order(stages::stage_no)
         .select(StageRow::as_select())
         .load(connection)?;
-    let stage = |stage: StageRow| StageReport {
+    let stages = stages.into_iter().map(|stage| StageReport {
+        executions: executions
+            .extract_if(.., |(stage_no, _)| *stage_no == stage.stage_no)
+            .map(|(_, execution)| execution)
+            .collect(),
         stage_no: stage.stage_no,
         name: stage.name,
         status: stage.status,
         started_at: stage.started_at,
         finished_at: stage.finished_at,
-        executions: executions
-            .iter()
-            .filter(|(no, _)| *no == stage.stage_no)
-            .map(|(_, of)| of.clone())
-            .collect(),
-    };
-    let stages = stages.into_iter().map(stage).collect();
+    });
+    let stages = stages.collect();
     let citations = citations(connection, id, session.final_analysis.as_deref())?;
     Ok(SessionReport {
         created_at: session.created_at,

@@ -42,35 +42,24 @@ impl Default for Judgement {
 impl Judgement {
     /// The judgement before the first comparison. Aggregates replace others, so there is always room for one.
     pub(super) fn before(members: &[Uuid]) -> Self {
-        let is_aggregate = members.iter().any(|member| Aggregate::of(member).is_some());
-        let judgement = Self::default();
-        if is_aggregate {
-            Self {
-                max_known: i32::MAX,
-                ..judgement
-            }
-        } else {
-            judgement
+        let mut judgement = Self::default();
+        if members.iter().any(|member| Aggregate::of(member).is_some()) {
+            judgement.max_known = i32::MAX;
         }
+        judgement
     }
 
     /// The changes that the alert makes to a session with this knowledge.
     pub(super) fn of(known: &KnownAlert, reported: &ReportedAlert<'_>) -> Self {
-        let compared_with = Some(number::int(known.updates));
-        let Some((after, update)) = known.update(reported) else {
-            return Self {
-                compared_with,
-                ..Self::before(reported.members)
-            };
-        };
-        Self {
-            compared_with,
-            changes: update.changes().collect(),
-            report: serde_json::to_value(&update).ok().map(nul::replace_json),
-            firing: after.firing,
-            resolved: after.resolved,
-            severity: after.severity.as_str(),
-            ..Self::before(reported.members)
+        let mut judgement = Self::before(reported.members);
+        judgement.compared_with = Some(number::int(known.updates));
+        if let Some((after, update)) = known.update(reported) {
+            judgement.changes = update.changes().collect();
+            judgement.report = serde_json::to_value(&update).ok().map(nul::replace_json);
+            judgement.firing = after.firing;
+            judgement.resolved = after.resolved;
+            judgement.severity = after.severity.as_str();
         }
+        judgement
     }
 }

@@ -15,7 +15,7 @@ pub(super) struct LimitColumns {
     pub(super) route: Option<String>,
     pub(super) max_per_hour: i32,
     pub(super) why: String,
-    /// Of the event that says so.
+    /// The metadata of the event about the limit.
     pub(super) metadata: Value,
 }
 

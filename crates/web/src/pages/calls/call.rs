@@ -70,10 +70,9 @@ fn of_request(id: SessionId, number: u32, request: &RequestReport) -> Markup {
         .iter()
         .filter(|message| message.is_blanked)
         .count();
-    let (first, last) = (request.messages.first(), request.messages.last());
-    let range = first
-        .zip(last)
-        .map(|(first, last)| (first.number, last.number));
+    let first = request.messages.first().map(|message| message.number);
+    let last = request.messages.last().map(|message| message.number);
+    let range = first.zip(last);
     let part = range.filter(|(first, last)| last - first + 1 < request.message_count);
     html! {
         section.ms {
@@ -100,9 +99,10 @@ fn of_request(id: SessionId, number: u32, request: &RequestReport) -> Markup {
 }
 
 fn tool(tool: &ToolReport) -> Markup {
-    let schema = &tool.parameters_schema;
-    let pretty = || serde_json::to_string_pretty(schema).unwrap_or_default();
-    let schema = schema.as_str().map_or_else(pretty, str::to_owned);
+    let schema = match tool.parameters_schema.as_str() {
+        Some(text) => text.to_owned(),
+        None => serde_json::to_string_pretty(&tool.parameters_schema).unwrap_or_default(),
+    };
     html! {
         details.m {
             summary { b { (brief(&tool.name, 120)) } " " span { (brief(&tool.description, 160)) } }

@@ -1,7 +1,6 @@
 //! Handlers of `/sessions/{id}/calls` and `/sessions/{id}/calls/{number}`.
 
 use axum::extract::{Path, State};
-use axum::response::Response;
 
 use super::{Asked, Page};
 use crate::api::{CallPath, call_at, calls_of};
@@ -14,26 +13,19 @@ pub(super) async fn list<B: Backend>(
     State(web): State<Shared<B>>,
     Path(part): Path<String>,
     asked: Asked,
-) -> Response {
-    let page = async {
-        let (id, calls) = calls_of(&web, &asked.access, &part).await?;
-        let title = format!("Model calls of {}", id.short());
-        let main = web.renderer.render(move || calls_list(id, &calls)).await?;
-        Ok(asked.page(&Frame::plain(&title, Place::Session), &main))
-    };
-    asked.answer(page.await)
+) -> Page {
+    let (id, calls) = calls_of(&web, &asked.viewer.access, &part).await?;
+    let title = format!("Model calls of {}", id.short());
+    let main = web.renderer.render(move || calls_list(id, &calls)).await?;
+    Ok(asked.page(&Frame::plain(&title, Place::Session), &main))
 }
 
 pub(super) async fn show<B: Backend>(
     State(web): State<Shared<B>>,
     Path(path): Path<CallPath>,
     asked: Asked,
-) -> Response {
-    asked.answer(render(&web, &asked, &path).await)
-}
-
-async fn render<B: Backend>(web: &Shared<B>, asked: &Asked, path: &CallPath) -> Page {
-    let (id, found) = call_at(web, &asked.access, path, &asked.query()?).await?;
+) -> Page {
+    let (id, found) = call_at(&web, &asked.viewer.access, &path, &asked.query()?).await?;
     let title = format!("Model call {} of {}", found.call.number, id.short());
     let main = web.renderer.render(move || call(id, &found)).await?;
     Ok(asked.page(&Frame::plain(&title, Place::Session), &main))

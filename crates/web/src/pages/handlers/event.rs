@@ -1,7 +1,6 @@
 //! The handler of `/sessions/{id}/events/{number}`.
 
 use axum::extract::{Path, State};
-use axum::response::Response;
 use serde::Deserialize;
 
 use super::{Asked, Page};
@@ -16,7 +15,7 @@ use crate::state::Shared;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Parameters {
-    /// Only the body of the event, which the script puts into the page of its session.
+    /// `1` for the body of the event alone, which the script puts into the page of its session.
     part: String,
 }
 
@@ -24,13 +23,9 @@ pub(super) async fn show<B: Backend>(
     State(web): State<Shared<B>>,
     Path(path): Path<EventPath>,
     asked: Asked,
-) -> Response {
-    asked.answer(render(&web, &asked, &path).await)
-}
-
-async fn render<B: Backend>(web: &Shared<B>, asked: &Asked, path: &EventPath) -> Page {
+) -> Page {
     let Parameters { part } = asked.query()?;
-    let found = event_at(web, path).await?;
+    let found = event_at(&web, &path).await?;
     let id = found.session_id;
     let title = format!("Event {} of {}", found.session_seq, id.short());
     let viewer = asked.viewer.clone();

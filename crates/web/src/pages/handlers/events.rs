@@ -39,7 +39,7 @@ pub(super) async fn load<B: Backend>(
     report: &AlertReport,
     span: Option<Span>,
 ) -> Result<Loaded, Unavailable> {
-    let mut reading = Reading {
+    let mut reader = Reader {
         web,
         report,
         loaded: Loaded::default(),
@@ -49,19 +49,19 @@ pub(super) async fn load<B: Backend>(
     let mut last = u32::MAX;
     if let Some(Span { from, to }) = span {
         // All times are counted from the first event.
-        reading.page(1).await?;
-        reading.after = from.saturating_sub(AROUND + 1).max(reading.after);
+        reader.page(1).await?;
+        reader.after = from.saturating_sub(AROUND + 1).max(reader.after);
         last = to.saturating_add(AROUND);
     }
-    while reading.after < last
-        && reading.loaded.events.len() < MAX_EVENTS
-        && reading.page(EVENTS_PAGE).await?
+    while reader.after < last
+        && reader.loaded.events.len() < MAX_EVENTS
+        && reader.page(EVENTS_PAGE).await?
     {}
-    reading.restore_cited().await?;
-    Ok(reading.loaded)
+    reader.restore_cited().await?;
+    Ok(reader.loaded)
 }
 
-struct Reading<'r, B: Backend> {
+struct Reader<'r, B: Backend> {
     web: &'r Shared<B>,
     report: &'r AlertReport,
     loaded: Loaded,
@@ -69,7 +69,7 @@ struct Reading<'r, B: Backend> {
     after: u32,
 }
 
-impl<B: Backend> Reading<'_, B> {
+impl<B: Backend> Reader<'_, B> {
     /// Reads the next events; returns whether further ones may follow.
     async fn page(&mut self, limit: u32) -> Result<bool, Unavailable> {
         let characters = if self.bytes < MAX_BYTES { MANY } else { FEW };
@@ -84,7 +84,7 @@ impl<B: Backend> Reading<'_, B> {
             return Ok(false);
         };
         self.after = last.event.session_seq;
-        let may_go_on = !last.event.event_type.is_end();
+        let may_continue = !last.event.event_type.is_end();
         for Excerpt { event, is_cut } in excerpts {
             self.bytes += event.content.len();
             if is_cut {
@@ -92,7 +92,7 @@ impl<B: Backend> Reading<'_, B> {
             }
             self.loaded.events.push(event);
         }
-        Ok(may_go_on)
+        Ok(may_continue)
     }
 
     /// Reads the cited contents again that are cut. Those for which there is no room are marked as cut.
@@ -100,31 +100,26 @@ impl<B: Backend> Reading<'_, B> {
         let cited = cited_events(self.report);
         let Loaded { events, cut } = &mut self.loaded;
         let mut room = MAX_CITED_BYTES;
-        let is_cited = |number: &u32| cited.contains(number);
-        for event in events
-            .iter_mut()
-            .filter(|event| cut.contains(&event.session_seq) && is_cited(&event.session_seq))
-        {
+        for event in events {
+            let number = event.session_seq;
+            if !cited.contains(&number) || !cut.contains(&number) {
+                continue;
+            }
             event.truncated = true;
             if room == 0 {
                 continue;
             }
-            let whole = self
-                .web
-                .backend
-                .events(self.report.alert_id, event.session_seq - 1, 1)
-                .await?
-                .pop();
-            let whole = whole.filter(|whole| whole.session_seq == event.session_seq);
-            room = room.saturating_sub(whole.as_ref().map_or(0, |whole| whole.content.len()));
-            if let Some(whole) = whole.filter(|_| room > 0) {
+            let session = self.report.alert_id;
+            let read = self.web.backend.events(session, number - 1, 1).await?.pop();
+            let Some(whole) = read.filter(|read| read.session_seq == number) else {
+                continue;
+            };
+            room = room.saturating_sub(whole.content.len());
+            if room > 0 {
                 *event = whole;
+                cut.remove(&number);
             }
         }
-        let is_whole = |event: &&TimelineEvent| is_cited(&event.session_seq) && !event.truncated;
-        events.iter().filter(is_whole).for_each(|event| {
-            cut.remove(&event.session_seq);
-        });
         Ok(())
     }
 }

@@ -1,14 +1,15 @@
 //! The handler of `/`, the list of sessions.
 
 use axum::extract::State;
-use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::response::{IntoResponse as _, Redirect};
 use chrono::{DateTime, Utc};
 
-use super::{Asked, Page};
+use super::{Asked, Page, still};
 use crate::pages::list::{Hidden, List, MAX_DEAD_LETTERS, PERIOD, Query, System, list};
 use crate::ports::Backend;
-use crate::shell::{Frame, Net, Place};
+use crate::shell::{Frame, Place};
 use crate::state::Shared;
+use tarsy_core::ids::SessionId;
 use tarsy_engine::ports::RunStatus;
 use tarsy_reports::{IdMatch, Questions, SessionEntry, SessionFilter, SessionPage, StatusCounts};
 
@@ -17,20 +18,16 @@ const MAX_ASKED: u32 = 200;
 /// Values of the filter of an empty list whose sessions are counted.
 const MAX_HIDDEN: usize = 8;
 
-pub(super) async fn show<B: Backend>(State(web): State<Shared<B>>, asked: Asked) -> Response {
-    asked.answer(render(&web, &asked).await)
-}
-
-async fn render<B: Backend>(web: &Shared<B>, asked: &Asked) -> Page {
+pub(super) async fn show<B: Backend>(State(web): State<Shared<B>>, asked: Asked) -> Page {
     let now = Utc::now();
     let mut shown = Query::of(asked.uri.query());
     shown.filter.since = Some(shown.since().to_owned());
-    if let Some(id) = id(web, &shown.filter.q).await {
+    if let Some(id) = session_with_id(&web, &shown.filter.q).await {
         return Ok(Redirect::to(&format!("/sessions/{id}")).into_response());
     }
     let mut selection = shown.filter.selection(now);
     if selection.query.since.is_none() {
-        // The period was no moment: that of the list is not all times.
+        // Without this, an invalid period would select all times.
         selection.query.since = Some(PERIOD.to_owned());
         selection.page = selection.query.selection(now).page;
     }
@@ -41,24 +38,25 @@ async fn render<B: Backend>(web: &Shared<B>, asked: &Asked) -> Page {
         web.backend.sessions(page.clone()),
         web.backend.counts(page.clone()),
         web.backend.facets(),
-        system(web)
+        system(&web)
     );
     let entries = entries?;
     let is_empty = entries.is_empty() && page.before.is_none();
     let below = if page.filter.questions == Questions::Hidden {
-        below(web, &entries).await
+        below(&web, &entries).await
     } else {
         Vec::new()
     };
     let hidden = if is_empty {
-        hidden(web, &shown, now).await
+        hidden(&web, &shown, now).await
     } else {
         Vec::new()
     };
-    let next = entries
-        .last()
-        .filter(|_| entries.len() >= limit)
-        .map(|last| last.line.session_id.to_string());
+    // A page that is not full is the last one.
+    let next = match entries.last() {
+        Some(last) if entries.len() >= limit => Some(last.line.session_id.to_string()),
+        Some(_) | None => None,
+    };
     let query = shown.clone();
     let main = web.renderer.render(move || {
         list(&List {
@@ -75,16 +73,10 @@ async fn render<B: Backend>(web: &Shared<B>, asked: &Asked) -> Page {
         })
     });
     let main = main.await?;
-    let net = if web.backend.is_live() {
-        Net::Still
-    } else {
-        Net::NotLive
-    };
-    let since = Some(shown.since()).filter(|since| *since != PERIOD);
     let frame = Frame {
-        net,
+        net: still(&web),
         search: &shown.filter.q,
-        since,
+        since: Some(shown.since()).filter(|since| *since != PERIOD),
         ..Frame::plain("Sessions", Place::Sessions)
     };
     Ok(asked.page(&frame, &main))
@@ -113,14 +105,12 @@ async fn below<B: Backend>(web: &Shared<B>, entries: &[SessionEntry]) -> Vec<Ses
         about,
         ..SessionFilter::default()
     };
-    // Without them the row says how many there are.
-    web.backend
-        .sessions(SessionPage {
-            filter,
-            before: None,
-        })
-        .await
-        .unwrap_or_default()
+    let page = SessionPage {
+        filter,
+        before: None,
+    };
+    // When they cannot be read, the row of an investigation has their number alone.
+    web.backend.sessions(page).await.unwrap_or_default()
 }
 
 /// Counts for an empty list the sessions that each value of its filter hides.
@@ -160,15 +150,14 @@ fn sum(counts: &StatusCounts, statuses: &[RunStatus]) -> i64 {
         (RunStatus::TimedOut, counts.timed_out),
         (RunStatus::Limited, counts.limited),
     ];
-    let is_counted = |status: &RunStatus| statuses.is_empty() || statuses.contains(status);
     each.into_iter()
-        .filter(|(status, _)| is_counted(status))
+        .filter(|(status, _)| statuses.is_empty() || statuses.contains(status))
         .map(|(_, count)| count)
         .sum()
 }
 
 /// The session, if a search is the id of one.
-async fn id<B: Backend>(web: &Shared<B>, q: &str) -> Option<tarsy_core::ids::SessionId> {
+async fn session_with_id<B: Backend>(web: &Shared<B>, q: &str) -> Option<SessionId> {
     let part = q.trim();
     let is_id = part.len() >= 6 && part.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
     if !is_id {

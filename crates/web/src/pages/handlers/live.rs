@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use axum::response::IntoResponse as _;
 use axum::response::sse::Event;
-use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
 use serde::Deserialize;
 use tokio::time::{Instant, sleep_until};
@@ -37,21 +37,16 @@ pub(super) async fn show<B: Backend>(
     State(web): State<Shared<B>>,
     Path(part): Path<String>,
     asked: Asked,
-) -> Response {
-    let stream = stream(&web, &asked, &part).await;
-    stream.unwrap_or_else(|fault| fault.json())
-}
-
-async fn stream<B: Backend>(web: &Shared<B>, asked: &Asked, part: &str) -> Page {
+) -> Page {
     let After { after } = asked.query()?;
-    let id = find(web, part).await?;
+    let id = find(&web, &part).await?;
     let after = sse::last_event_id(&asked.headers).unwrap_or(after);
-    if sse::has_ended(web, id, after).await {
+    if sse::has_ended(&web, id, after).await {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let open = sse::open(web, &asked.access)?;
+    let open = sse::open(&web, &asked.viewer.access)?;
     let rows = Rows {
-        page: page_up_to(web, id, after).await,
+        page: page_up_to(&web, id, after).await,
         stream: SessionStream::new(web.clone(), id, after),
         web: web.clone(),
         is_live: None,

@@ -12,9 +12,10 @@ mod submit;
 mod settings;
 
 use axum::Router;
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use axum::routing::{get, post};
 use maud::Markup;
@@ -26,7 +27,7 @@ use crate::ports::Backend;
 use crate::rights::Access;
 use crate::shell::response::{error, error_title, html_response};
 use crate::shell::viewer::Viewer;
-use crate::shell::{self, Frame, Place};
+use crate::shell::{self, Frame, Net, Place};
 use crate::state::Shared;
 
 /// A page, or the fault of the request.
@@ -39,7 +40,6 @@ pub(crate) fn routes<B: Backend>() -> Router<Shared<B>> {
         .route("/sessions/{part}", get(session::show::<B>))
         .route("/sessions/{part}/report.md", get(session::markdown::<B>))
         .route("/sessions/{part}/rows", get(session::rows::<B>))
-        .route("/sessions/{part}/live", get(live::show::<B>))
         .route("/sessions/{part}/events/{number}", get(event::show::<B>))
         .route("/sessions/{part}/calls", get(calls::list::<B>))
         .route("/sessions/{part}/calls/{number}", get(calls::show::<B>))
@@ -59,12 +59,25 @@ pub(crate) fn routes<B: Backend>() -> Router<Shared<B>> {
         .route("/keys", get(settings::keys))
         .route("/keys/{state}", get(settings::switch_keys))
         .route("/theme/{name}", get(settings::theme))
+        .route_layer(from_fn(show_fault))
+        // The script reads its stream, so a fault of it is no page.
+        .route("/sessions/{part}/live", get(live::show::<B>))
 }
 
-/// A request for a page: who asks for which address.
+/// Answers a fault of a handler with a page that has the settings of its viewer.
+async fn show_fault(asked: Asked, request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let Some(fault) = response.extensions_mut().remove::<Fault>() else {
+        return response;
+    };
+    let title = error_title(fault.status());
+    let main = error(title, &fault.to_string());
+    fault.with_page(asked.page(&Frame::plain(title, Place::Elsewhere), &main))
+}
+
+/// A request for a page: the viewer, and the address.
 #[derive(Debug)]
 struct Asked {
-    access: Access,
     viewer: Viewer,
     uri: Uri,
     headers: HeaderMap,
@@ -80,13 +93,20 @@ impl<S: Send + Sync> FromRequestParts<S> for Asked {
             .cloned()
             .ok_or(StatusCode::INTERNAL_SERVER_ERROR)?;
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-        let viewer = Viewer::new(&access, &parts.headers, path);
         Ok(Self {
-            access,
-            viewer,
+            viewer: Viewer::new(access, &parts.headers, path),
             uri: parts.uri.clone(),
             headers: parts.headers.clone(),
         })
+    }
+}
+
+/// The connection of a page that does not change by itself.
+fn still<B: Backend>(web: &Shared<B>) -> Net {
+    if web.backend.is_live() {
+        Net::Still
+    } else {
+        Net::NotLive
     }
 }
 
@@ -98,14 +118,5 @@ impl Asked {
 
     fn page(&self, frame: &Frame<'_>, main: &Markup) -> Response {
         html_response(shell::page(frame, &self.viewer, main))
-    }
-
-    /// The page, or one that shows the fault.
-    fn answer(&self, page: Page) -> Response {
-        page.unwrap_or_else(|fault| {
-            let title = error_title(fault.status());
-            let main = error(title, &fault.to_string());
-            fault.with_page(self.page(&Frame::plain(title, Place::Elsewhere), &main))
-        })
     }
 }

@@ -3,10 +3,10 @@
 use axum::extract::State;
 use axum::response::Response;
 
-use super::Asked;
+use super::{Asked, still};
 use crate::pages::queue::{Queue, queue};
 use crate::ports::Backend;
-use crate::shell::{Frame, Net, Place};
+use crate::shell::{Frame, Place};
 use crate::state::Shared;
 
 /// Dead letters of the page.
@@ -24,16 +24,9 @@ pub(super) async fn show<B: Backend>(State(web): State<Shared<B>>, asked: Asked)
         dead,
         checks,
     });
-    let net = if web.backend.is_live() {
-        Net::Still
-    } else {
-        Net::NotLive
+    let frame = Frame {
+        net: still(&web),
+        ..Frame::plain("Queue", Place::Queue)
     };
-    asked.page(
-        &Frame {
-            net,
-            ..Frame::plain("Queue", Place::Queue)
-        },
-        &main,
-    )
+    asked.page(&frame, &main)
 }

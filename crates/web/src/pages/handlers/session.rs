@@ -12,10 +12,10 @@ use serde::Deserialize;
 
 use super::events::{Loaded, load};
 use super::{Asked, Page};
-use crate::api::{find, unseen};
+use crate::api::{find, report};
 use crate::cache;
+use crate::pages::dialogs;
 use crate::pages::session::{Events, Session, Span, Waiting, range, session, timeline, waiting};
-use crate::pages::small;
 use crate::pages::steps::View;
 use crate::ports::{Backend, Unavailable};
 use crate::shell::response::html_response;
@@ -46,35 +46,23 @@ pub(super) async fn show<B: Backend>(
     State(web): State<Shared<B>>,
     Path(part): Path<String>,
     asked: Asked,
-) -> Response {
-    asked.answer(render(&web, &asked, &part).await)
-}
-
-async fn render<B: Backend>(web: &Shared<B>, asked: &Asked, id: &str) -> Page {
+) -> Page {
     let parameters: Parameters = asked.query()?;
-    let Some(id) = SessionId::parse(id) else {
-        return found(web, asked, id, None).await;
+    let Some(id) = SessionId::parse(&part) else {
+        return redirect(&web, &asked, &part, None).await;
     };
     let Some(report) = web.backend.report(id).await? else {
-        return Ok(in_the_queue(web, asked, id).await);
+        return Ok(in_the_queue(&web, &asked, id).await);
     };
-    let (report, viewer) = (Arc::new(report), asked.viewer.clone());
-    let is_open = Session {
-        report: &report,
-        viewer: &viewer,
-        now: chrono::Utc::now(),
-    }
-    .is_open();
+    let report = Arc::new(report);
+    let viewer = asked.viewer.clone();
+    let is_open = Session::new(&report, &viewer).is_open();
     let is_whole = parameters.view.is_empty() && parameters.span().is_none();
     let live = (is_open && is_whole).then(|| format!("/sessions/{id}/live"));
-    let net = if is_open { net(web) } else { Net::Still };
+    let net = if is_open { net(&web) } else { Net::Still };
     let shown = Arc::clone(&report);
     let whole = web.renderer.render(move || {
-        let page = Session {
-            report: &shown,
-            viewer: &viewer,
-            now: chrono::Utc::now(),
-        };
+        let page = Session::new(&shown, &viewer);
         let frame = Frame {
             net,
             live,
@@ -85,20 +73,19 @@ async fn render<B: Backend>(web: &Shared<B>, asked: &Asked, id: &str) -> Page {
     let whole = whole.await?;
     // The events of an ended session never change: its page differs only where the part without them differs.
     let tag = (!is_open).then(|| cache::tag(&whole, &asked.uri));
-    if let Some(unchanged) = tag
-        .as_ref()
-        .and_then(|tag| cache::unchanged(&asked.headers, tag))
+    if let Some(tag) = &tag
+        && let Some(unchanged) = cache::unchanged(&asked.headers, tag)
     {
         return Ok(unchanged);
     }
-    let response = in_two_parts(web.clone(), whole, report, asked.viewer.clone(), parameters);
+    let response = in_two_parts(web, whole, report, asked.viewer, parameters);
     Ok(match tag {
         Some(tag) => cache::tagged(response, tag),
         None => response,
     })
 }
 
-/// Whether what follows reaches this server.
+/// The connection of a page that changes by itself.
 fn net<B: Backend>(web: &Shared<B>) -> Net {
     if web.backend.is_live() {
         Net::Live
@@ -115,15 +102,12 @@ async fn in_the_queue<B: Backend>(web: &Shared<B>, asked: &Asked, id: SessionId)
         lanes: web.backend.lanes().await,
         workers: web.backend.workers(),
     });
-    let (net, live) = (net(web), Some(format!("/sessions/{id}/live")));
-    asked.page(
-        &Frame {
-            net,
-            live,
-            ..Frame::plain("In the queue", Place::Session)
-        },
-        &main,
-    )
+    let frame = Frame {
+        net: net(web),
+        live: Some(format!("/sessions/{id}/live")),
+        ..Frame::plain("In the queue", Place::Session)
+    };
+    asked.page(&frame, &main)
 }
 
 /// Head and answer are sent at once; the events are read then. Without them the page shows the reason, and the
@@ -143,12 +127,7 @@ fn in_two_parts<B: Backend>(
         let rows = async {
             let loaded = load(&web, &report, parameters.span()).await?;
             let made = web.renderer.render(move || {
-                let page = Session {
-                    report: &report,
-                    viewer: &viewer,
-                    now: chrono::Utc::now(),
-                };
-                timeline(&page, &parameters.of(&loaded))
+                timeline(&Session::new(&report, &viewer), &parameters.events(&loaded))
             });
             made.await
         };
@@ -175,7 +154,7 @@ fn in_two_parts<B: Backend>(
 }
 
 impl Parameters {
-    fn of<'a>(&self, loaded: &'a Loaded) -> Events<'a> {
+    fn events<'a>(&self, loaded: &'a Loaded) -> Events<'a> {
         Events {
             events: &loaded.events,
             cut: &loaded.cut,
@@ -198,48 +177,36 @@ pub(super) async fn rows<B: Backend>(
     State(web): State<Shared<B>>,
     Path(part): Path<String>,
     asked: Asked,
-) -> Response {
-    let rows = async {
-        let parameters: Parameters = asked.query()?;
-        let id = find(&web, &part).await?;
-        let report = web.backend.report(id).await?.ok_or_else(|| unseen(id))?;
-        let loaded = load(&web, &report, parameters.span()).await?;
-        let viewer = asked.viewer.clone();
-        let rows = web.renderer.render(move || {
-            let page = Session {
-                report: &report,
-                viewer: &viewer,
-                now: chrono::Utc::now(),
-            };
-            range(&page, &parameters.of(&loaded))
-        });
-        Ok(html_response(rows.await?))
-    };
-    asked.answer(rows.await)
+) -> Page {
+    let parameters: Parameters = asked.query()?;
+    let report = report(&web, &part).await?;
+    let loaded = load(&web, &report, parameters.span()).await?;
+    let rows = web.renderer.render(move || {
+        range(
+            &Session::new(&report, &asked.viewer),
+            &parameters.events(&loaded),
+        )
+    });
+    Ok(html_response(rows.await?))
 }
 
 /// The report as a file in Markdown.
 pub(super) async fn markdown<B: Backend>(
     State(web): State<Shared<B>>,
     Path(part): Path<String>,
-    asked: Asked,
-) -> Response {
-    let file = async {
-        let id = find(&web, &part).await?;
-        let report = web.backend.report(id).await?.ok_or_else(|| unseen(id))?;
-        let lines = web
-            .renderer
-            .render(move || document::report(&report, chrono::Utc::now()))
-            .await?;
-        let name = format!("attachment; filename=\"tarsy-{}.md\"", id.short());
-        let kind = "text/markdown; charset=utf-8".to_owned();
-        Ok((
-            [(CONTENT_TYPE, kind), (CONTENT_DISPOSITION, name)],
-            lines.join("\n") + "\n",
-        )
-            .into_response())
-    };
-    asked.answer(file.await)
+) -> Page {
+    let report = report(&web, &part).await?;
+    let name = format!(
+        "attachment; filename=\"tarsy-{}.md\"",
+        report.alert_id.short()
+    );
+    let kind = "text/markdown; charset=utf-8".to_owned();
+    let headers = [(CONTENT_TYPE, kind), (CONTENT_DISPOSITION, name)];
+    let lines = web
+        .renderer
+        .render(move || document::report(&report, chrono::Utc::now()))
+        .await?;
+    Ok((headers, lines.join("\n") + "\n").into_response())
 }
 
 /// A part of an id, for a message or a call.
@@ -247,8 +214,8 @@ pub(super) async fn part<B: Backend>(
     State(web): State<Shared<B>>,
     Path(part): Path<String>,
     asked: Asked,
-) -> Response {
-    asked.answer(found(&web, &asked, &part, None).await)
+) -> Page {
+    redirect(&web, &asked, &part, None).await
 }
 
 /// A part of an id with the number of an event.
@@ -256,11 +223,12 @@ pub(super) async fn part_at<B: Backend>(
     State(web): State<Shared<B>>,
     Path((part, number)): Path<(String, u32)>,
     asked: Asked,
-) -> Response {
-    asked.answer(found(&web, &asked, &part, Some(number)).await)
+) -> Page {
+    redirect(&web, &asked, &part, Some(number)).await
 }
 
-async fn found<B: Backend>(
+/// Leads from a part of an id to the page of its session, and there to an event.
+async fn redirect<B: Backend>(
     web: &Shared<B>,
     asked: &Asked,
     part: &str,
@@ -268,7 +236,7 @@ async fn found<B: Backend>(
 ) -> Page {
     if let IdMatch::Many(ids) = web.backend.find(part).await? {
         let frame = Frame::plain("Several sessions", Place::Elsewhere);
-        return Ok(asked.page(&frame, &small::several(part, &ids)));
+        return Ok(asked.page(&frame, &dialogs::several(part, &ids)));
     }
     let id = find(web, part).await?;
     let Some(number) = number else {
@@ -284,8 +252,9 @@ async fn found<B: Backend>(
         .unwrap_or_default();
     // Without the script a folded range does not open by itself.
     let may_be_folded = last > SHORT && number > FIRST && number <= last.saturating_sub(NEWEST);
-    let (from, to) = (number.saturating_sub(AROUND), number.saturating_add(AROUND));
     let range = if may_be_folded {
+        let from = number.saturating_sub(AROUND);
+        let to = number.saturating_add(AROUND);
         format!("?from={from}&to={to}")
     } else {
         String::new()

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::Asked;
 use crate::access::login::own_path;
 use crate::api::query;
-use crate::pages::small;
+use crate::pages::dialogs;
 use crate::shell::viewer::{KEYS_COOKIE, THEME_COOKIE, Theme};
 use crate::shell::{Frame, Place};
 
@@ -23,10 +23,8 @@ struct Back {
 }
 
 pub(super) async fn keys(asked: Asked) -> Response {
-    asked.page(
-        &Frame::plain("Keys", Place::Elsewhere),
-        &small::keys(&asked.viewer),
-    )
+    let frame = Frame::plain("Keys", Place::Elsewhere);
+    asked.page(&frame, &dialogs::keys(&asked.viewer))
 }
 
 pub(super) async fn switch_keys(Path(state): Path<String>, uri: Uri) -> Response {

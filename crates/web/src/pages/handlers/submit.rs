@@ -6,7 +6,7 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use serde::Deserialize;
 
 use super::{Asked, Page};
-use crate::api::{find, unseen};
+use crate::api::report;
 use crate::fault::Fault;
 use crate::pages::submit::{Again, Submit, again, submit};
 use crate::ports::{Backend, Cooldown, Refusal, Rerun, Submission};
@@ -16,7 +16,6 @@ use crate::submissions::{body, new_request, request_id, rerunner, submitter};
 use tarsy_core::alert::Severity;
 use tarsy_core::ids::SessionId;
 use tarsy_core::readable::text::{Charset, clean};
-use tarsy_reports::AlertReport;
 
 /// The fields of a form. A browser sends its lines with the line breaks of Windows.
 #[derive(Debug, Default)]
@@ -48,10 +47,10 @@ impl Sent {
         if self.priority.is_empty() {
             return Ok(None);
         }
-        let priority = self.priority.parse::<Severity>();
-        priority
-            .map(Some)
-            .map_err(|problem| Refusal::Invalid(format!("priority: {problem}")))
+        match self.priority.parse() {
+            Ok(priority) => Ok(Some(priority)),
+            Err(problem) => Err(Refusal::Invalid(format!("priority: {problem}"))),
+        }
     }
 }
 
@@ -63,36 +62,33 @@ struct Source {
 }
 
 /// The form: empty, or with the alert of a session.
-pub(super) async fn show<B: Backend>(State(web): State<Shared<B>>, asked: Asked) -> Response {
-    let page = async {
-        submitter(&asked.access)?;
-        let Source { from } = asked.query()?;
-        let source = match from {
-            Some(part) => Some(reported(&web, &part).await?),
-            None => None,
-        };
-        let text = source
-            .as_ref()
-            .and_then(|report| report.body.as_deref())
-            .unwrap_or_default();
-        let alert = clean(text, Charset::Unicode);
-        let form = Submit {
-            request: new_request(),
-            alert: &alert,
-            priority: source.as_ref().and_then(|report| report.severity),
-            chain: None,
-            // It was investigated already, and a person asks for it once more.
-            cooldown: if source.is_some() {
-                Cooldown::Ignored
-            } else {
-                Cooldown::Counts
-            },
-            chains: web.backend.chains(),
-            problem: None,
-        };
-        Ok(submit_page(&asked, &form))
+pub(super) async fn show<B: Backend>(State(web): State<Shared<B>>, asked: Asked) -> Page {
+    submitter(&asked.viewer.access)?;
+    let Source { from } = asked.query()?;
+    let source = match from {
+        Some(part) => Some(report(&web, &part).await?),
+        None => None,
     };
-    asked.answer(page.await)
+    let text = source
+        .as_ref()
+        .and_then(|report| report.body.as_deref())
+        .unwrap_or_default();
+    let alert = clean(text, Charset::Unicode);
+    let form = Submit {
+        request: new_request(),
+        alert: &alert,
+        priority: source.as_ref().and_then(|report| report.severity),
+        chain: None,
+        // It was investigated already, and a person asks for it once more.
+        cooldown: if source.is_some() {
+            Cooldown::Ignored
+        } else {
+            Cooldown::Counts
+        },
+        chains: web.backend.chains(),
+        problem: None,
+    };
+    Ok(submit_page(&asked, &form))
 }
 
 /// Queues the alert. A problem is shown above the form, which keeps what was typed.
@@ -100,29 +96,23 @@ pub(super) async fn send<B: Backend>(
     State(web): State<Shared<B>>,
     asked: Asked,
     form: Body,
-) -> Response {
-    asked.answer(sent(&web, &asked, form).await)
-}
-
-async fn sent<B: Backend>(web: &Shared<B>, asked: &Asked, form: Body) -> Page {
-    let by = submitter(&asked.access)?;
-    let sent = Sent::read(&body(web, form).await?);
+) -> Page {
+    let by = submitter(&asked.viewer.access)?;
+    let sent = Sent::read(&body(&web, form).await?);
     let request = request_id(Some(&sent.request))?;
     let priority = sent.priority();
     let chosen = priority.clone().unwrap_or_default();
     let outcome = match priority {
         Ok(priority) => {
-            let (alert, chain, cooldown) = (sent.alert.clone(), sent.chain.clone(), sent.cooldown);
-            web.backend
-                .submit(Submission {
-                    request,
-                    alert,
-                    priority,
-                    chain,
-                    cooldown,
-                    by,
-                })
-                .await
+            let submission = Submission {
+                request,
+                alert: sent.alert.clone(),
+                priority,
+                chain: sent.chain.clone(),
+                cooldown: sent.cooldown,
+                by,
+            };
+            web.backend.submit(submission).await
         }
         Err(refusal) => Err(refusal),
     };
@@ -140,7 +130,7 @@ async fn sent<B: Backend>(web: &Shared<B>, asked: &Asked, form: Body) -> Page {
         chains: web.backend.chains(),
         problem: Some(&problem),
     };
-    Ok(Fault::from(refusal).with_page(submit_page(asked, &form)))
+    Ok(Fault::from(refusal).with_page(submit_page(&asked, &form)))
 }
 
 /// The form with the alert of a session that is over.
@@ -148,24 +138,18 @@ pub(super) async fn confirm<B: Backend>(
     State(web): State<Shared<B>>,
     Path(part): Path<String>,
     asked: Asked,
-) -> Response {
-    let page = async {
-        rerunner(&asked.access)?;
-        let report = reported(&web, &part).await?;
-        web.backend.may_rerun(&report)?;
-        let chains = web.backend.chains();
-        Ok(rerun_page(
-            &asked,
-            &Again {
-                request: new_request(),
-                report: &report,
-                chain: None,
-                chains,
-                problem: None,
-            },
-        ))
+) -> Page {
+    rerunner(&asked.viewer.access)?;
+    let report = report(&web, &part).await?;
+    web.backend.may_rerun(&report)?;
+    let form = Again {
+        request: new_request(),
+        report: &report,
+        chain: None,
+        chains: web.backend.chains(),
+        problem: None,
     };
-    asked.answer(page.await)
+    Ok(rerun_page(&asked, &form))
 }
 
 /// Queues the alert once more.
@@ -174,15 +158,11 @@ pub(super) async fn rerun<B: Backend>(
     Path(part): Path<String>,
     asked: Asked,
     form: Body,
-) -> Response {
-    asked.answer(queued_again(&web, &asked, &part, form).await)
-}
-
-async fn queued_again<B: Backend>(web: &Shared<B>, asked: &Asked, part: &str, form: Body) -> Page {
-    let by = rerunner(&asked.access)?;
-    let sent = Sent::read(&body(web, form).await?);
+) -> Page {
+    let by = rerunner(&asked.viewer.access)?;
+    let sent = Sent::read(&body(&web, form).await?);
     let request = request_id(Some(&sent.request))?;
-    let report = reported(web, part).await?;
+    let report = report(&web, &part).await?;
     let rerun = Rerun {
         request,
         of: report.alert_id,
@@ -202,26 +182,17 @@ async fn queued_again<B: Backend>(web: &Shared<B>, asked: &Asked, part: &str, fo
         chains: web.backend.chains(),
         problem: Some(&problem),
     };
-    Ok(Fault::from(refusal).with_page(rerun_page(asked, &form)))
+    Ok(Fault::from(refusal).with_page(rerun_page(&asked, &form)))
 }
 
 fn submit_page(asked: &Asked, form: &Submit<'_>) -> Response {
-    asked.page(
-        &Frame::plain("Submit an alert", Place::Submit),
-        &submit(form),
-    )
+    let frame = Frame::plain("Submit an alert", Place::Submit);
+    asked.page(&frame, &submit(form))
 }
 
 fn rerun_page(asked: &Asked, form: &Again<'_>) -> Response {
-    asked.page(
-        &Frame::plain("Investigate again", Place::Session),
-        &again(form, &asked.viewer),
-    )
-}
-
-async fn reported<B: Backend>(web: &Shared<B>, part: &str) -> Result<AlertReport, Fault> {
-    let id = find(web, part).await?;
-    web.backend.report(id).await?.ok_or_else(|| unseen(id))
+    let frame = Frame::plain("Investigate again", Place::Session);
+    asked.page(&frame, &again(form, &asked.viewer))
 }
 
 /// The id of the form after a problem. If the alert may be queued, the same one: then it is not queued twice.

@@ -1,5 +1,7 @@
 //! A row of the list of sessions: state, severity, title, cause, measures.
 
+use std::collections::BTreeSet;
+
 use maud::{Markup, html};
 
 use super::List;
@@ -89,8 +91,7 @@ fn heading(entry: &SessionEntry) -> Markup {
 
 /// The cause, the error, or what a running session did last.
 fn line(entry: &SessionEntry) -> Markup {
-    let error = entry.error.as_deref().filter(|_| entry.cause.is_none());
-    match (&entry.cause, error, entry.line.status) {
+    match (&entry.cause, &entry.error, entry.line.status) {
         (_, _, RunStatus::Running) => html! { span.li { span.now { (now(entry)) } } },
         (Some(cause), _, _) => html! {
             span.li {
@@ -185,12 +186,13 @@ fn alike(group: &Group<'_>, entry: &SessionEntry, list: &List<'_>) -> Markup {
         .iter()
         .find(|entry| entry.line.status == RunStatus::Failed)
         .unwrap_or(&entry);
-    let names = group.entries.iter().take(NAMED).map(|entry| about(entry));
-    let names = names
-        .collect::<std::collections::BTreeSet<_>>()
-        .into_iter()
-        .collect::<Vec<_>>()
-        .join(", ");
+    let names: BTreeSet<String> = group
+        .entries
+        .iter()
+        .take(NAMED)
+        .map(|entry| about(entry))
+        .collect();
+    let names = Vec::from_iter(names).join(", ");
     let more = group.entries.len().saturating_sub(NAMED);
     html! {
         li.sr.grp id={ "g-" (short_id(&group.name())) } data-open={ "/sessions/" (entry.line.session_id) } {

@@ -25,7 +25,7 @@ pub(super) fn bar(list: &List<'_>) -> Markup {
         .filter
         .parts()
         .into_iter()
-        .filter(|part| is_hidden_elsewhere(query, part))
+        .filter(|part| is_shown_only_here(query, part))
         .collect();
     html! {
         div.fs {
@@ -46,7 +46,7 @@ pub(super) fn bar(list: &List<'_>) -> Markup {
 
 /// Whether no other part of the page shows a value: a single status is a tab, a period is in its field, and words are
 /// in the search.
-fn is_hidden_elsewhere(query: &Query, part: &Part) -> bool {
+fn is_shown_only_here(query: &Query, part: &Part) -> bool {
     match part.name {
         "status" => query.filter.status.len() > 1,
         "since" => PERIODS.iter().all(|(value, _)| *value != part.value),
@@ -72,7 +72,8 @@ fn value(part: &Part) -> String {
 }
 
 fn form(list: &List<'_>) -> Markup {
-    let (query, filter) = (list.query, &list.query.filter);
+    let query = list.query;
+    let filter = &query.filter;
     // A moment in a field replaces the period.
     let is_offered = PERIODS.iter().any(|(value, _)| *value == query.since());
     let from = (!is_offered).then(|| brief(query.since(), 40));
@@ -106,7 +107,7 @@ fn form(list: &List<'_>) -> Markup {
     }
 }
 
-/// One of the words that exist. A word that does not is offered while it is set.
+/// A field for one of the known words. An unknown word is offered while it is set.
 fn choice(parameter: &str, name: &str, words: &[String], chosen: &[String]) -> Markup {
     let chosen = chosen.first();
     let unknown = chosen.filter(|word| !words.contains(word));

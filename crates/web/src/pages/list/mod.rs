@@ -29,7 +29,7 @@ pub(crate) struct List<'a> {
     pub facets: &'a Facets,
     /// The faults in the query string; those parameters are ignored.
     pub faults: &'a [String],
-    /// Of an empty list: what each value of the filter hides.
+    /// The sessions that each value of the filter hides, if the list is empty.
     pub hidden: &'a [Hidden],
     /// The id that the next page begins after.
     pub next: Option<String>,
@@ -182,7 +182,8 @@ fn all_of(query: &Query) -> String {
 
 fn empty(list: &List<'_>) -> Markup {
     let query = list.query;
-    let (q, has_words) = (query.filter.q.as_str(), !query.filter.q.is_empty());
+    let q = query.filter.q.as_str();
+    let has_words = !q.is_empty();
     let shown = PERIODS
         .iter()
         .position(|(value, _)| query.filter.until.is_empty() && *value == query.since());
@@ -234,8 +235,10 @@ struct Day<'a> {
 }
 
 fn days<'a>(list: &List<'a>) -> Vec<Day<'a>> {
-    let is_running = |entry: &&SessionEntry| entry.line.status == RunStatus::Running;
-    let (running, ended): (Vec<_>, Vec<_>) = list.entries.iter().partition(is_running);
+    let (running, ended): (Vec<_>, Vec<_>) = list
+        .entries
+        .iter()
+        .partition(|entry| entry.line.status == RunStatus::Running);
     let of = |entries: &[&'a SessionEntry]| match list.query.alike {
         Alike::Each => each(entries),
         Alike::Folded { .. } => groups(entries),

@@ -18,9 +18,9 @@ pub(crate) struct Query {
 /// The display of similar sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Alike {
-    /// As one row; those that have a session with one of these ids are open.
+    /// Similar sessions are one row. A group that has a session with one of these ids is open.
     Folded { open: Vec<String> },
-    /// Each by itself.
+    /// Each session is a row.
     Each,
 }
 
@@ -54,20 +54,13 @@ impl Alike {
         let Self::Folded { open } = self else {
             return group.name();
         };
-        if !group.is_one_of(open) {
-            return open
-                .iter()
-                .cloned()
-                .chain([group.name()])
-                .collect::<Vec<_>>()
-                .join(",");
+        let mut open = open.clone();
+        if group.is_one_of(&open) {
+            open.retain(|id| !group.is_one_of(std::slice::from_ref(id)));
+        } else {
+            open.push(group.name());
         }
-        let is_of_group = |id: &&String| group.is_one_of(std::slice::from_ref(*id));
-        open.iter()
-            .filter(|id| !is_of_group(id))
-            .cloned()
-            .collect::<Vec<_>>()
-            .join(",")
+        open.join(",")
     }
 
     pub(super) fn is_open(&self, group: &Group<'_>) -> bool {

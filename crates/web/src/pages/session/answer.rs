@@ -2,13 +2,13 @@
 
 use maud::{Markup, html};
 
-use super::{Session, elsewhere, last_event};
+use super::{Session, last_event, without_session};
 use crate::markdown::{self, Cites};
 use crate::pages::submit;
-use crate::shell::words::{address, plain, sentence, whole};
+use crate::shell::words::{command, plain, sentence, sources, whole};
 use tarsy_core::chain::RunStatus;
-use tarsy_core::summary::{Fields, below, command, fields};
-use tarsy_core::timeline::rows::{Footnotes, footnotes};
+use tarsy_core::summary::{self, Command, Fields, below, fields};
+use tarsy_core::timeline::rows::footnotes;
 use tarsy_reports::{AlertReport, SessionReport};
 
 pub(super) fn section(page: &Session<'_>) -> Markup {
@@ -19,7 +19,7 @@ pub(super) fn section(page: &Session<'_>) -> Markup {
                 Some(session) if session.final_analysis.is_some() => (found(session, report)),
                 Some(session) if session.status == RunStatus::Running => (not_yet(session)),
                 Some(session) => (nothing(page, session)),
-                None => (elsewhere::answer(report)),
+                None => (without_session::answer(report)),
             }
         }
         (tools(page))
@@ -33,11 +33,11 @@ fn found(session: &SessionReport, report: &AlertReport) -> Markup {
         .parent_id
         .map_or_else(|| Cites::of_page(last), Cites::of_investigation);
     let analysis = session.final_analysis.as_deref().unwrap_or_default();
-    let summary = session
-        .executive_summary
-        .as_deref()
-        .filter(|_| report.parent_id.is_none());
-    let fields = summary.map(fields);
+    // An answer to a question is shown whole.
+    let fields = match &session.executive_summary {
+        Some(summary) if report.parent_id.is_none() => Some(fields(summary)),
+        Some(_) | None => None,
+    };
     let notes = footnotes(analysis, Some(&session.citations));
     let rest = if fields.is_some() {
         below(&notes.text)
@@ -48,10 +48,11 @@ fn found(session: &SessionReport, report: &AlertReport) -> Markup {
     html! {
         @if let Some(mark) = session.mark { p.late role="note" { (mark.sentence()) } }
         @if let Some(fields) = &fields { (card(fields, last)) }
-        @if words > 0 || notes.sources().next().is_some() {
+        @let has_sources = notes.sources().next().is_some();
+        @if words > 0 || has_sources {
             details.more open[fields.is_none()] {
                 summary { (if fields.is_some() { "More of the analysis " } else { "Whole analysis " }) span { (words) " words" } }
-                div.md { (markdown::cited_html(rest, cites)) (sources(&notes)) }
+                div.md { (markdown::cited_html(rest, cites)) @if has_sources { h3 { "Sources" } (sources(&notes)) } }
             }
         }
         @if session.late_updates() > 0 {
@@ -83,44 +84,25 @@ fn card(fields: &Fields, last: u32) -> Markup {
     }
 }
 
-/// The pages that an analysis cites.
-fn sources(notes: &Footnotes) -> Markup {
-    let sources: Vec<_> = notes.sources().collect();
-    html! {
-        @if !sources.is_empty() {
-            h3 { "Sources" }
-            ul.sources {
-                @for (mark, source) in &sources {
-                    li { (mark) " " (address(&source.uri, if source.title.is_empty() { &source.uri } else { &source.title })) }
-                }
-            }
-        }
-    }
-}
-
-/// The next step: a command is an element by itself, so that it can be copied.
+/// The next step, which may begin with a command.
 fn next(text: &str, last: u32) -> Markup {
-    let Some(command) = command(text) else {
+    let Some(Command { text, rest }) = summary::command(text) else {
         return html! { p { (markdown::line(text, last)) } };
     };
-    let shown = whole(command.text);
-    let rest = command.rest;
+    let shown = whole(text);
     html! {
-        div.cmd {
-            code { (shown) }
-            button.copy type="button" data-copy-before="" aria-label="Copy the command" { "Copy" }
-        }
+        (command(&shown))
         @if !shown.is_ascii() { p.warn { "This command has characters that are not ASCII: check it before you run it." } }
         @if !rest.is_empty() { p { (markdown::line(&sentence(rest), last)) } }
     }
 }
 
 fn not_yet(session: &SessionReport) -> Markup {
-    let calls = session
+    let calls: Vec<_> = session
         .tool_calls
         .iter()
-        .filter_map(|call| Some((call.event?, call.tool.as_str())));
-    let calls: Vec<_> = calls.collect();
+        .filter_map(|call| Some((call.event?, call.tool.as_str())))
+        .collect();
     let newest = calls.iter().rev().take(6).rev();
     html! {
         div.wait {
@@ -166,7 +148,7 @@ fn nothing(page: &Session<'_>, session: &SessionReport) -> Markup {
             div {
                 p { (advice) }
                 @if page.offers_rerun() { p { (submit::link(page.report.alert_id, "Investigate it again")) } }
-                div.cmd { code { "tarsy sessions rerun " (id) } button.copy type="button" data-copy-before="" aria-label="Copy the command" { "Copy" } }
+                (command(&format!("tarsy sessions rerun {id}")))
             }
         }
     }

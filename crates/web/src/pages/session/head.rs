@@ -5,7 +5,7 @@ use std::time::Duration;
 use maud::{Markup, html};
 
 use super::Session;
-use super::elsewhere;
+use super::without_session;
 use crate::pages::submit;
 use crate::shell::words::{brief, moment, plain, severity, status, title};
 use tarsy_core::chain::RunStatus;
@@ -31,7 +31,7 @@ pub(super) fn head(page: &Session<'_>) -> Markup {
                 @match &report.session {
                     Some(session) => { (status(session.status)) (severity(report.severity)) (measures(session, page)) }
                     None => {
-                        (elsewhere::status(report)) (severity(report.severity))
+                        (without_session::status(report)) (severity(report.severity))
                         span { "received " (moment(report.received_at)) }
                     }
                 }
@@ -48,18 +48,9 @@ fn measures(session: &SessionReport, page: &Session<'_>) -> Markup {
     }
     let ms = format::millis(session.created_at, session.finished_at.unwrap_or(page.now));
     let took = format::span(Duration::from_millis(ms));
-    let iterations: i64 = session
-        .stages
-        .iter()
-        .flat_map(|stage| &stage.executions)
-        .map(|execution| i64::from(execution.iteration))
-        .sum();
-    let calls: i64 = session
-        .stages
-        .iter()
-        .flat_map(|stage| &stage.executions)
-        .map(|each| each.tool_calls)
-        .sum();
+    let executions = || session.stages.iter().flat_map(|stage| &stage.executions);
+    let iterations: i64 = executions().map(|each| i64::from(each.iteration)).sum();
+    let calls: i64 = executions().map(|each| each.tool_calls).sum();
     let is_running = session.status == RunStatus::Running;
     let reason = session
         .stop_reason
@@ -76,7 +67,7 @@ fn measures(session: &SessionReport, page: &Session<'_>) -> Markup {
         span { (format::count(iterations, "iteration")) ", " (format::count(calls, "call")) }
         @let tokens = tokens(session);
         @if tokens.input > 0 { span { (format::tokens(tokens.input)) " in, " (format::tokens(tokens.output)) " out" } }
-        @if is_running && page.viewer.may_cancel {
+        @if is_running && page.viewer.access.may_cancel {
             a.danger href={ "/sessions/" (page.report.alert_id) "/cancel" } { "Cancel" }
         }
     }
@@ -111,15 +102,18 @@ fn adds(reason: StopReason, status: RunStatus) -> bool {
 
 /// The tokens of all models.
 pub(super) fn tokens(session: &SessionReport) -> Tokens {
-    let add = |a: Tokens, b: Tokens| Tokens {
-        input: a.input + b.input,
-        cached: a.cached + b.cached,
-        output: a.output + b.output,
-        thinking: a.thinking + b.thinking,
-    };
-    session
-        .models
-        .iter()
-        .map(|model| model.usage)
-        .fold(Tokens::default(), add)
+    let mut sum = Tokens::default();
+    for Tokens {
+        input,
+        cached,
+        output,
+        thinking,
+    } in session.models.iter().map(|model| model.usage)
+    {
+        sum.input += input;
+        sum.cached += cached;
+        sum.output += output;
+        sum.thinking += thinking;
+    }
+    sum
 }

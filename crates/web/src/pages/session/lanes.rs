@@ -152,32 +152,22 @@ fn bars(events: &[TimelineEvent], cited: &BTreeSet<u32>, start: DateTime<Utc>) -
         let Some(work) = work(event, cited) else {
             continue;
         };
-        let took = event
-            .metadata
-            .get("took_ms")
-            .and_then(serde_json::Value::as_u64)
-            .unwrap_or_default();
         let is_model = matches!(work, Work::Model | Work::Analysis);
         let is_first = !is_model || seen.insert((event.execution_id, event.iteration));
-        let took = if is_first { took } else { 0 };
+        let took = match event.metadata["took_ms"].as_u64() {
+            Some(took) if is_first => took,
+            Some(_) | None => 0,
+        };
+        let name = match event.metadata["tool_name"].as_str() {
+            Some(tool) if !is_model => tool,
+            Some(_) | None => work.word(),
+        };
         let to = format::millis(start, event.created_at);
-        let tool = event
-            .metadata
-            .get("tool_name")
-            .and_then(serde_json::Value::as_str);
-        let name = brief(
-            if is_model {
-                work.word()
-            } else {
-                tool.unwrap_or_else(|| work.word())
-            },
-            80,
-        );
         bars.push(Bar {
             lane,
             number: event.session_seq,
             work,
-            name,
+            name: brief(name, 80),
             from: to.saturating_sub(took),
             took,
         });
@@ -194,57 +184,45 @@ fn bars(events: &[TimelineEvent], cited: &BTreeSet<u32>, start: DateTime<Utc>) -
 fn work(event: &TimelineEvent, cited: &BTreeSet<u32>) -> Option<Work> {
     let is = |event_type| event.event_type == event_type;
     if is(EventType::FinalAnalysis) {
-        return Some(Work::Analysis);
-    }
-    if is(EventType::LlmThinking) {
-        return Some(Work::Model);
-    }
-    let is_call = is(EventType::ToolResult) || is(EventType::CodeExecution);
-    let call = if cited.contains(&event.session_seq) {
-        Work::Cited
+        Some(Work::Analysis)
+    } else if is(EventType::LlmThinking) {
+        Some(Work::Model)
+    } else if !is(EventType::ToolResult) && !is(EventType::CodeExecution) {
+        None
+    } else if cited.contains(&event.session_seq) {
+        Some(Work::Cited)
     } else {
-        Work::Call
-    };
-    is_call.then_some(call)
+        Some(Work::Call)
+    }
 }
 
 /// The gaps without a worker: from the last step of one that died or whose lease expired, to the takeover.
 fn gaps(events: &[TimelineEvent], start: DateTime<Utc>) -> Vec<Gap> {
-    let gap = |pair: &[TimelineEvent]| {
-        let [before, resumed] = pair else { return None };
-        let text = |key: &str| {
-            resumed
-                .metadata
-                .get(key)
-                .and_then(serde_json::Value::as_str)
-        };
-        if resumed.event_type != EventType::SessionResumed
-            || text("reason").is_some_and(|reason| reason == "released")
-        {
-            return None;
+    let mut gaps = Vec::new();
+    for [before, resumed] in events.array_windows() {
+        let reason = resumed.metadata["reason"].as_str();
+        if resumed.event_type != EventType::SessionResumed || reason == Some("released") {
+            continue;
         }
-        let name = |key: &str| brief(text(key).unwrap_or("a worker"), 24);
-        // Without the database no worker can renew its lease.
-        let died = ["lease_expired", "restarted"]
-            .map(Some)
-            .contains(&text("reason"));
-        let verb = if died { "died" } else { "lost its lease" };
-        let label = format!(
-            "{} {verb}, {} takes over",
-            name("previous_worker"),
-            name("worker")
-        );
-        let (from, to) = (
-            format::millis(start, before.created_at),
-            format::millis(start, resumed.created_at),
-        );
-        Some(Gap {
+        let name = |key: &str| brief(resumed.metadata[key].as_str().unwrap_or("a worker"), 24);
+        // For any other reason the worker may live: without the database it cannot renew its lease.
+        let verb = match reason {
+            Some("lease_expired" | "restarted") => "died",
+            Some(_) | None => "lost its lease",
+        };
+        let from = format::millis(start, before.created_at);
+        let to = format::millis(start, resumed.created_at);
+        gaps.push(Gap {
             from,
             to: to.max(from),
-            label,
-        })
-    };
-    events.windows(2).filter_map(gap).collect()
+            label: format!(
+                "{} {verb}, {} takes over",
+                name("previous_worker"),
+                name("worker")
+            ),
+        });
+    }
+    gaps
 }
 
 fn ticks(total: u64, height: usize) -> Markup {
@@ -255,11 +233,10 @@ fn ticks(total: u64, height: usize) -> Markup {
         .take_while(|at| *at < total * 17 / 20)
         .take(12)
         .collect();
-    let (from, to) = (height, height + 4);
     html! {
         @for (index, at) in marks.iter().enumerate() {
             @let x = percent(*at, total);
-            line.tick x1=(x) x2=(x) y1=(from) y2=(to) {}
+            line.tick x1=(x) x2=(x) y1=(height) y2=(height + 4) {}
             text class={ "tt" @if index % 2 == 1 { " opt" } } x=(x) y=(height + 16) text-anchor=(if *at == 0 { "start" } else { "middle" }) {
                 (round(*at))
             }
@@ -274,15 +251,15 @@ fn round(ms: u64) -> String {
     if ms == 0 {
         return "0 s".to_owned();
     }
-    let is_half = |unit: u64| ms.is_multiple_of(unit / 2) && (ms > unit || unit == 1_000);
-    match UNITS
-        .into_iter()
-        .find(|(unit, _)| ms.is_multiple_of(*unit) || is_half(*unit))
-    {
-        Some((unit, word)) if ms.is_multiple_of(unit) => format!("{} {word}", ms / unit),
-        Some((unit, word)) => format!("{}.5 {word}", ms / unit),
-        None => format!("{ms} ms"),
+    for (unit, word) in UNITS {
+        if ms.is_multiple_of(unit) {
+            return format!("{} {word}", ms / unit);
+        }
+        if ms.is_multiple_of(unit / 2) && (ms > unit || unit == 1_000) {
+            return format!("{}.5 {word}", ms / unit);
+        }
     }
+    format!("{ms} ms")
 }
 
 /// A round duration of which at most eight are in the total.

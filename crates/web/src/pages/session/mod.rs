@@ -3,9 +3,9 @@
 
 mod head;
 mod answer;
-mod elsewhere;
+mod without_session;
 mod thread;
-mod beside;
+mod sidebar;
 mod lanes;
 mod timeline;
 mod waiting;
@@ -59,12 +59,22 @@ impl Events<'_> {
     }
 }
 
+impl<'a> Session<'a> {
+    pub(crate) fn new(report: &'a AlertReport, viewer: &'a Viewer) -> Self {
+        Self {
+            report,
+            viewer,
+            now: Utc::now(),
+        }
+    }
+}
+
 impl Session<'_> {
     /// Whether something may follow.
     pub(crate) fn is_open(&self) -> bool {
         match &self.report.session {
             Some(session) => session.status == RunStatus::Running,
-            None => elsewhere::is_waiting(self.report),
+            None => without_session::is_waiting(self.report),
         }
     }
 
@@ -74,7 +84,7 @@ impl Session<'_> {
             Some(session) => session.status != RunStatus::Running,
             None => self.report.disposition == DispositionKind::Ended,
         };
-        is_over && self.viewer.may_rerun
+        is_over && self.viewer.access.may_rerun
     }
 
     /// The name of the page.
@@ -95,7 +105,7 @@ pub(crate) fn session(page: &Session<'_>) -> Markup {
                 (thread::section(page))
                 (rest_mark())
             }
-            (beside::beside(page))
+            (sidebar::sidebar(page))
         }
     }
 }

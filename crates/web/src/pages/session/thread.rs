@@ -50,7 +50,7 @@ fn one(question: &QuestionReport, last_event: u32) -> Markup {
 
 fn ask(page: &Session<'_>) -> Markup {
     let id = page.report.alert_id;
-    if !page.viewer.may_ask {
+    if !page.viewer.access.may_ask {
         return html! { p.cli.ask-cli { "Ask from a terminal " code { "tarsy ask " (id.short()) " 'your question'" } } };
     }
     html! {

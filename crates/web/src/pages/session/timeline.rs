@@ -18,8 +18,10 @@ pub(crate) fn timeline(page: &Session<'_>, events: &Events<'_>) -> Markup {
     let cited = cited_events(page.report);
     let shown = steps_of(events, &cited);
     let context = context(page, events);
-    let errors = shown.iter().filter(|step| step.is_error()).count();
-    let errors = Some(errors).filter(|_| events.is_whole());
+    // Other views do not have all steps, and a tab without a number is better than a wrong one.
+    let errors = events
+        .is_whole()
+        .then(|| shown.iter().filter(|step| step.is_error()).count());
     let last = events.events.last().map_or(0, |event| event.session_seq);
     html! {
         section.tl #timeline aria-labelledby="h-t" {
@@ -58,11 +60,12 @@ fn further(page: &Session<'_>, events: &Events<'_>, last: u32) -> Markup {
 fn context(page: &Session<'_>, events: &Events<'_>) -> Context {
     let context = Context::new(page.report.alert_id, events.events);
     let session = page.report.session.as_ref();
-    let agents = session
+    let agents: BTreeSet<&str> = session
         .into_iter()
         .flat_map(|session| &session.stages)
-        .flat_map(|stage| &stage.executions);
-    let agents: BTreeSet<&str> = agents.map(|execution| execution.agent.as_str()).collect();
+        .flat_map(|stage| &stage.executions)
+        .map(|execution| execution.agent.as_str())
+        .collect();
     // A range may have events of one agent alone.
     let has_several = events.span.is_some() && agents.len() > 1;
     Context {

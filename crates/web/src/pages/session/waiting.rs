@@ -56,9 +56,8 @@ pub(crate) fn waiting(waiting: &Waiting) -> Markup {
 
 /// The state of the queue and of the workers.
 fn queue(waiting: &Waiting) -> Markup {
-    let (slots, busy) = waiting.workers.iter().fold((0, 0), |(slots, busy), of| {
-        (slots + of.slots, busy + of.busy)
-    });
+    let slots: u32 = waiting.workers.iter().map(|worker| worker.slots).sum();
+    let busy: u32 = waiting.workers.iter().map(|worker| worker.busy).sum();
     html! {
         @match &waiting.lanes {
             Ok(lanes) => {
@@ -81,10 +80,10 @@ fn queue(waiting: &Waiting) -> Markup {
 
 /// The creation time of the id, which only a UUID of version 7 contains.
 fn submitted_at(id: SessionId) -> Option<DateTime<Utc>> {
-    let (seconds, nanoseconds) =
-        id.0.get_timestamp()
-            .filter(|_| id.0.get_version_num() == 7)?
-            .to_unix();
+    if id.0.get_version_num() != 7 {
+        return None;
+    }
+    let (seconds, nanoseconds) = id.0.get_timestamp()?.to_unix();
     DateTime::from_timestamp(i64::try_from(seconds).ok()?, nanoseconds)
 }
 

@@ -73,25 +73,27 @@ pub(super) fn charts(series: &[Series]) -> Markup {
 }
 
 fn lines(series: &[Series], most: usize) -> Vec<Vec<Point>> {
-    let finite = |series: &Series| -> Vec<Point> {
-        let points = series.points.iter().filter_map(|point| {
-            Some(Point {
-                at: point.at,
-                value: point.value.parse().ok()?,
-            })
-        });
-        let points: Vec<Point> = points
-            .filter(|point| point.at.is_finite() && point.value.is_finite())
-            .collect();
-        let step = points.len().div_ceil(MAX_POINTS).max(1);
-        points.into_iter().step_by(step).collect()
-    };
     series
         .iter()
         .take(most)
-        .map(finite)
+        .map(finite_points)
         .filter(|points| points.len() > 1)
         .collect()
+}
+
+fn finite_points(series: &Series) -> Vec<Point> {
+    let mut points = Vec::new();
+    for point in &series.points {
+        let at = point.at;
+        if let Ok(value) = point.value.parse::<f64>()
+            && value.is_finite()
+            && at.is_finite()
+        {
+            points.push(Point { at, value });
+        }
+    }
+    let step = points.len().div_ceil(MAX_POINTS).max(1);
+    points.into_iter().step_by(step).collect()
 }
 
 /// The range of times and values.

@@ -7,7 +7,7 @@ use super::{Bodies, Step};
 
 /// A session with more steps is long.
 const MAX_STEPS: usize = 400;
-/// A session with more bytes of text has them behind links.
+/// A page has links to the texts of its steps if they have more bytes than this in total.
 const MAX_BYTES: usize = 256 * 1024;
 const FIRST: usize = 100;
 const NEWEST: usize = 300;
@@ -34,43 +34,23 @@ pub(crate) struct Range {
 /// The parts of a page, in order. The events with the numbers `cut` have not all of their content.
 pub(crate) fn fold<'a, 'e>(steps: &'a [Step<'e>], cut: &BTreeSet<u32>) -> Vec<Part<'a, 'e>> {
     let bytes: usize = steps.iter().map(Step::bytes).sum();
-    let is_whole = |step: &Step<'_>| bytes <= MAX_BYTES && !step.has_any_of(cut);
-    let bodies = |step: &Step<'_>| {
-        if step.is_cited || is_whole(step) {
-            Bodies::InPage
-        } else {
-            Bodies::Linked
-        }
-    };
-    if steps.len() <= MAX_STEPS {
-        return steps
-            .iter()
-            .map(|step| Part::Step(step, bodies(step)))
-            .collect();
-    }
-    let newest = steps.len() - NEWEST;
-    let is_shown =
-        |index: usize, step: &Step<'_>| index < FIRST || index >= newest || step.is_cited;
+    let is_long = steps.len() > MAX_STEPS;
+    let are_linked = is_long || bytes > MAX_BYTES;
+    let newest = steps.len().saturating_sub(NEWEST);
     let mut parts = Vec::new();
     let mut hidden: Vec<&Step<'_>> = Vec::new();
     for (index, step) in steps.iter().enumerate() {
-        let is_shown = is_shown(index, step);
+        let is_shown = !is_long || index < FIRST || index >= newest || step.is_cited;
         if is_shown || hidden.len() == RANGE {
             parts.extend(range(&hidden).map(Part::Folded));
             hidden.clear();
         }
-        if is_shown {
-            // A long session has all other texts behind links.
-            parts.push(Part::Step(
-                step,
-                if step.is_cited {
-                    Bodies::InPage
-                } else {
-                    Bodies::Linked
-                },
-            ));
-        } else {
+        if !is_shown {
             hidden.push(step);
+        } else if step.is_cited || !are_linked && !step.has_any_of(cut) {
+            parts.push(Part::Step(step, Bodies::InPage));
+        } else {
+            parts.push(Part::Step(step, Bodies::Linked));
         }
     }
     parts

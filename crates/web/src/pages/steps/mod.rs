@@ -1,8 +1,8 @@
 //! The steps of a session: its rows, with a call and its result in one.
 //!
-//! What a row says comes from `investigation/timeline/rows/`, as in the terminal. Here a row gets its place: `row`
-//! makes the element of a step, `opened` the texts below it, `chart` the drawing of a series, and `fold` decides which
-//! steps of a long session are in the page.
+//! The words of a row come from `timeline/rows/` of the core, as in the terminal. `row` makes the element of a step,
+//! `opened` the texts below it, `chart` the drawing of a series, and `fold` decides which steps of a long session are
+//! in the page.
 
 mod row;
 mod opened;
@@ -66,13 +66,13 @@ pub(crate) struct Step<'a> {
     pub event: &'a TimelineEvent,
     pub row: Row,
     /// The call of the result.
-    pub call: Option<Asked<'a>>,
+    pub call: Option<AnsweredCall<'a>>,
     pub(crate) is_cited: bool,
 }
 
 /// A call that has a result.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct AnsweredCall<'a> {
     pub event: &'a TimelineEvent,
     pub row: Row,
 }
@@ -94,11 +94,7 @@ impl Step<'_> {
     }
 
     pub(crate) fn is_call(&self) -> bool {
-        self.call.is_some()
-            || matches!(
-                self.event.event_type,
-                EventType::LlmToolCall | EventType::McpToolCall
-            )
+        self.call.is_some() || is_call(self.event)
     }
 
     pub(crate) fn is_error(&self) -> bool {
@@ -118,6 +114,14 @@ impl Step<'_> {
                 .as_ref()
                 .map_or(0, |call| call.event.content.len())
     }
+}
+
+/// Whether an event is a call that waits for its result.
+pub(crate) fn is_call(event: &TimelineEvent) -> bool {
+    matches!(
+        event.event_type,
+        EventType::LlmToolCall | EventType::McpToolCall
+    )
 }
 
 /// The context that all rows of a page share.
@@ -146,7 +150,7 @@ pub(crate) enum Agents {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bodies {
     InPage,
-    /// Behind a link, which the script follows when a row is opened.
+    /// The page has a link, which the script follows when a row is opened.
     Linked,
 }
 
@@ -193,11 +197,11 @@ pub(crate) fn named_agents(event: &TimelineEvent) -> impl Iterator<Item = &str> 
         event.event_type,
         EventType::SessionStarted | EventType::StageStarted
     );
-    let agents = event
-        .metadata
-        .get("agents")
-        .filter(|_| begins)
-        .and_then(serde_json::Value::as_array);
+    let agents = if begins {
+        event.metadata["agents"].as_array()
+    } else {
+        None
+    };
     agents
         .into_iter()
         .flatten()
@@ -206,14 +210,16 @@ pub(crate) fn named_agents(event: &TimelineEvent) -> impl Iterator<Item = &str> 
 
 /// The numbers that the analysis cites. An answer to a question cites events of its investigation, and none of its own.
 pub(crate) fn cited_events(report: &AlertReport) -> BTreeSet<u32> {
-    let session = report
-        .session
-        .as_ref()
-        .filter(|_| report.parent_id.is_none());
-    let texts = session
-        .into_iter()
-        .flat_map(|session| [&session.executive_summary, &session.final_analysis]);
-    texts.flatten().flat_map(|text| cited(text)).collect()
+    match &report.session {
+        Some(session) if report.parent_id.is_none() => {
+            [&session.executive_summary, &session.final_analysis]
+                .into_iter()
+                .flatten()
+                .flat_map(|text| cited(text))
+                .collect()
+        }
+        Some(_) | None => BTreeSet::new(),
+    }
 }
 
 /// The steps of all events of a session, in order.
@@ -228,41 +234,32 @@ pub(crate) fn steps<'a>(
     for event in events {
         let row = rows.row(event);
         let is_cited = cited.contains(&event.session_seq);
-        let call = row
-            .call
-            .filter(|_| view != View::All && event.event_type == EventType::ToolResult);
-        match call
-            .and_then(|call| open.remove(&call))
-            .and_then(|index| steps.get_mut(index))
-        {
-            Some(step) => {
-                let asked = std::mem::replace(
-                    step,
-                    Step {
-                        event,
-                        row,
-                        call: None,
-                        is_cited,
-                    },
-                );
-                step.call = Some(Asked {
-                    event: asked.event,
-                    row: asked.row,
+        let answered = match row.call {
+            Some(call) if view != View::All && event.event_type == EventType::ToolResult => open
+                .remove(&call)
+                .and_then(|index: usize| steps.get_mut(index)),
+            Some(_) | None => None,
+        };
+        let mut step = Step {
+            event,
+            row,
+            call: None,
+            is_cited,
+        };
+        match answered {
+            // The result takes the place of its call, so that both are one row.
+            Some(place) => {
+                std::mem::swap(place, &mut step);
+                place.call = Some(AnsweredCall {
+                    event: step.event,
+                    row: step.row,
                 });
             }
             None => {
-                if matches!(
-                    event.event_type,
-                    EventType::LlmToolCall | EventType::McpToolCall
-                ) {
+                if is_call(event) {
                     open.insert(event.session_seq, steps.len());
                 }
-                steps.push(Step {
-                    event,
-                    row,
-                    call: None,
-                    is_cited,
-                });
+                steps.push(step);
             }
         }
     }

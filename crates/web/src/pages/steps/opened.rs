@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::{Bodies, Context, Step, chart};
 use crate::markdown;
-use crate::shell::words::{address, brief, whole};
+use crate::shell::words::{brief, sources, whole};
 use tarsy_core::ids::SessionId;
 use tarsy_core::readable::text::{Charset, clean};
 use tarsy_core::readable::{format, results};
@@ -76,7 +76,7 @@ pub(crate) fn json(session: SessionId, number: u32) -> Markup {
     html! { a href={ "/api/v1/sessions/" (session) "/events/" (number) } download=(name) { "JSON" } }
 }
 
-/// One event by itself, whole.
+/// The whole content of one event.
 pub(crate) fn whole_event(event: &TimelineEvent, row: &Row, context: &Context) -> Markup {
     self::event(event, row, context, Length::Whole)
 }
@@ -93,7 +93,7 @@ fn event(event: &TimelineEvent, row: &Row, context: &Context, length: Length) ->
         section.io id=(number) {
             @match (&event.event_type, &row.body) {
                 (EventType::LlmToolCall | EventType::McpToolCall, _) => {
-                    (heading("Asked", event, context, &note(event)))
+                    (heading("Asked", event, context, effect(event)))
                     (preformatted(&pretty(&event.content), event, context, length))
                 }
                 (_, Body::Result { whole, .. }) => {
@@ -106,45 +106,41 @@ fn event(event: &TimelineEvent, row: &Row, context: &Context, length: Length) ->
                 (_, Body::Whole { text, .. }) => { p.t { (whole(bounded(text, length))) } }
                 (_, Body::Line(_)) => (preformatted(&event.content, event, context, length)),
             }
-            @if !row.sources.is_empty() { (sources(row)) }
+            @if !row.sources.is_empty() {
+                ul.sources { @for source in row.sources.iter().chain(&row.unread) { li { (brief(source, 600)) } } }
+            }
         }
     }
 }
 
 fn heading(word: &str, event: &TimelineEvent, context: &Context, note: &str) -> Markup {
-    let since = |start| {
-        format!(
-            "at {}",
-            format::since_start(format::millis(start, event.created_at))
-        )
-    };
-    let notes = context
-        .started_at
-        .map(since)
-        .into_iter()
-        .chain((!note.is_empty()).then(|| note.to_owned()));
-    let notes = notes.collect::<Vec<_>>().join(", ");
-    html! { h3 { (word) " " a.n href={ "#" (event.session_seq) } { (event.session_seq) } span { (notes) } } }
+    html! {
+        h3 {
+            (word) " " a.n href={ "#" (event.session_seq) } { (event.session_seq) }
+            span {
+                @if let Some(start) = context.started_at {
+                    "at " (format::since_start(format::millis(start, event.created_at)))
+                    @if !note.is_empty() { ", " }
+                }
+                (note)
+            }
+        }
+    }
 }
 
-fn note(event: &TimelineEvent) -> String {
-    match event
-        .metadata
-        .get("read_only")
-        .and_then(serde_json::Value::as_bool)
-    {
-        Some(true) => "read-only".to_owned(),
-        Some(false) => "may change something".to_owned(),
-        None => String::new(),
+fn effect(call: &TimelineEvent) -> &'static str {
+    match call.metadata["read_only"].as_bool() {
+        Some(true) => "read-only",
+        Some(false) => "may change something",
+        None => "",
     }
 }
 
 fn size(event: &TimelineEvent) -> usize {
-    let whole = event
+    event
         .metadata
         .get("bytes")
-        .and_then(serde_json::Value::as_u64);
-    whole
+        .and_then(serde_json::Value::as_u64)
         .and_then(|bytes| usize::try_from(bytes).ok())
         .unwrap_or(event.content.len())
 }
@@ -179,19 +175,8 @@ fn bounded(text: &str, length: Length) -> &str {
 fn prose(prose: &Footnotes, context: &Context) -> Markup {
     html! {
         div.md { (markdown::cited_html(&prose.text, context.cites())) }
-        @let sources: Vec<_> = prose.sources().collect();
-        @if !sources.is_empty() {
-            ul.sources {
-                @for (mark, source) in &sources {
-                    li { (mark) " " (address(&source.uri, if source.title.is_empty() { &source.uri } else { &source.title })) }
-                }
-            }
-        }
+        @if prose.sources().next().is_some() { (sources(prose)) }
     }
-}
-
-fn sources(row: &Row) -> Markup {
-    html! { ul.sources { @for source in row.sources.iter().chain(&row.unread) { li { (brief(source, 600)) } } } }
 }
 
 fn actions(step: &Step<'_>, context: &Context) -> Markup {

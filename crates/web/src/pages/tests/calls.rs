@@ -2,6 +2,7 @@
 
 use super::{shown, shown_to};
 use crate::pages::calls::{call, list};
+use crate::rights::Access;
 use crate::shell::viewer::Viewer;
 use crate::testing::backend::FakeBackend;
 use crate::testing::data::{report, story};
@@ -14,7 +15,10 @@ const LINK: &str = "/sessions/0198b2c4-5d6e-7f80-9a1b-2c3da41c9e02/calls\"";
 #[test]
 fn the_page_of_a_session_links_to_its_calls_for_those_who_may_see_them() {
     let allowed = Viewer {
-        may_see_prompts: true,
+        access: Access {
+            may_see_prompts: true,
+            ..Access::default()
+        },
         ..Viewer::default()
     };
     assert!(
@@ -29,8 +33,8 @@ fn the_page_of_a_session_links_to_its_calls_for_those_who_may_see_them() {
 fn a_call_has_its_messages_with_folded_results_its_tools_and_its_answer() {
     let page = call(report().alert_id, &CallReport::new(rebuilt())).into_string();
     assert_eq!(check(&page).err(), None);
-    let open = |number: u32| page.contains(&format!("id=\"m{number}\" open"));
-    assert_eq!([1, 2, 3, 4, 5].map(open), [true, true, true, false, false]);
+    let open = [1, 2, 3, 4, 5].map(|number| page.contains(&format!("id=\"m{number}\" open")));
+    assert_eq!(open, [true, true, true, false, false]);
     insta::assert_snapshot!("call", texts(&page));
 }
 

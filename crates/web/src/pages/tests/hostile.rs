@@ -4,12 +4,13 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::api::ListQuery;
+use crate::pages::dialogs;
 use crate::pages::list::{Hidden, List, Query, System};
 use crate::pages::live::LivePage;
-use crate::pages::small;
 use crate::pages::submit::{Again, Submit, again, submit};
 use crate::pages::{calls, event};
 use crate::ports::Cooldown;
+use crate::rights::Access;
 use crate::shell::response::error;
 use crate::shell::viewer::Viewer;
 use crate::testing::data::{at, entry, report, story};
@@ -94,13 +95,12 @@ fn hostile_call(text: &str) -> RebuiltCall {
 }
 
 fn hostile_form<'a>(chains: &'a [String], text: &'a str) -> Submit<'a> {
-    let (request, priority, cooldown) = (report().alert_id, None, Cooldown::Ignored);
     Submit {
-        request,
+        request: report().alert_id,
         alert: text,
-        priority,
+        priority: None,
         chain: Some(text),
-        cooldown,
+        cooldown: Cooldown::Ignored,
         chains,
         problem: Some(text),
     }
@@ -186,14 +186,17 @@ fn pages(text: &str) -> Vec<String> {
         list.into_string(),
         empty.into_string(),
         event::event(report.alert_id, &events[2]).into_string(),
-        small::several(text, &[]).into_string(),
+        dialogs::several(text, &[]).into_string(),
         error(text, text).into_string(),
-        small::cancel(&report).into_string(),
+        dialogs::cancel(&report).into_string(),
         submit(&hostile_form(&chains, &asked_text)).into_string(),
         again(
             &hostile_rerun(&report, &chains),
             &Viewer {
-                may_submit: true,
+                access: Access {
+                    may_submit: true,
+                    ..Access::default()
+                },
                 ..Viewer::default()
             },
         )

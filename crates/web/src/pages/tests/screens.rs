@@ -3,6 +3,7 @@
 use crate::assets::{ICON, SCRIPT, STYLE};
 use crate::pages::list::{Alike, List, Query, System, list};
 use crate::ports::Unavailable;
+use crate::rights::Access;
 use crate::shell::viewer::{Theme, Viewer};
 use crate::testing::data::{at, elsewhere, ended, entry, id, report, running, story};
 use crate::testing::markup::{check, texts};
@@ -107,8 +108,11 @@ fn a_session_without_an_answer_has_its_reason_and_what_to_do() {
 #[test]
 fn forms_are_rendered_for_those_who_may_send_them() {
     let allowed = Viewer {
-        may_ask: true,
-        may_cancel: true,
+        access: Access {
+            may_ask: true,
+            may_cancel: true,
+            ..Access::default()
+        },
         ..Viewer::default()
     };
     let form = "action=\"/sessions/0198b2c4-5d6e-7f80-9a1b-2c3da41c9e02/questions\"";
@@ -291,16 +295,15 @@ fn alike_sessions_are_one_row_and_running_ones_come_first() {
 #[test]
 fn an_address_opens_one_of_several_folded_rows_at_its_place() {
     let storm = |name: &str, first: u32| {
-        let of_storm = move |number: u32, name: &str| {
-            entry(
+        let mut entries = Vec::new();
+        for number in 0..5 {
+            entries.push(entry(
                 &format!("{:08}", first - number),
                 &format!("{name} batch/report-{number}"),
                 RunStatus::Completed,
-            )
-        };
-        (0..5)
-            .map(|number| of_storm(number, name))
-            .collect::<Vec<_>>()
+            ));
+        }
+        entries
     };
     let entries = [storm("KubeJobFailed", 40), storm("TargetDown", 20)].concat();
     let query = |alike: &str| {
@@ -309,7 +312,8 @@ fn an_address_opens_one_of_several_folded_rows_at_its_place() {
             id("00000099")
         )))
     };
-    let (first, second) = (id("00000036"), id("00000016"));
+    let first = id("00000036");
+    let second = id("00000016");
     let rows = |page: &str| page.matches("<li class=\"sr").count();
     let folded = listed(&entries, &query(""), &System::default());
     assert_eq!(rows(&folded), 2);
@@ -514,11 +518,10 @@ fn questions_stand_below_their_investigation_and_none_looks_like_a_failed_alert(
 fn a_part_of_the_queue_that_does_not_answer_says_so() {
     use crate::pages::queue::{Queue, queue};
     use tarsy_reports::{Check, Verdict};
-    let unavailable = || Unavailable("the database does not answer".to_owned());
     let page = queue(&Queue {
         lanes: Err(Unavailable("NATS does not answer".to_owned())),
         workers: Vec::new(),
-        dead: Err(unavailable()),
+        dead: Err(Unavailable("the database does not answer".to_owned())),
         checks: vec![
             Check::new("postgres", Verdict::Fail, "schema <b>1</b> (behind)").fix("tarsy migrate"),
         ],

@@ -21,7 +21,8 @@ fn compressed(bytes: &[u8]) -> usize {
 
 #[test]
 fn the_files_of_all_pages_are_small() {
-    let (style, script) = (compressed(STYLE.bytes()), compressed(SCRIPT.bytes()));
+    let style = compressed(STYLE.bytes());
+    let script = compressed(SCRIPT.bytes());
     let lines = String::from_utf8_lossy(SCRIPT.bytes()).lines().count();
     println!("style {style} bytes gz, script {script} bytes gz in {lines} lines");
     assert!(style <= 7_000 && script <= 4_000 && lines <= 250);
@@ -30,10 +31,8 @@ fn the_files_of_all_pages_are_small() {
 #[test]
 fn the_first_part_of_a_session_is_small() {
     let page = shown(&report(), &story());
-    let (first, whole) = (
-        compressed(page.first.as_bytes()),
-        compressed(page.whole().as_bytes()),
-    );
+    let first = compressed(page.first.as_bytes());
+    let whole = compressed(page.whole().as_bytes());
     println!(
         "session of {} events: first part {first} bytes gz, whole {whole} bytes gz",
         story().len()

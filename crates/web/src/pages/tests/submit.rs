@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::pages::submit::{Again, Submit, again, submit};
 use crate::ports::Cooldown;
+use crate::rights::Access;
 use crate::shell::viewer::Viewer;
 use crate::testing::data::{elsewhere, ended, report, running, story};
 use crate::testing::markup::{check, texts};
@@ -16,8 +17,11 @@ use super::{shown, shown_to};
 
 fn allowed() -> Viewer {
     Viewer {
-        may_rerun: true,
-        may_submit: true,
+        access: Access {
+            may_rerun: true,
+            may_submit: true,
+            ..Access::default()
+        },
         ..Viewer::default()
     }
 }
@@ -73,7 +77,10 @@ fn the_form_of_a_rerun_has_the_stored_alert_and_a_way_to_change_it() {
         ..report.clone()
     };
     let only_reruns = Viewer {
-        may_submit: false,
+        access: Access {
+            may_submit: false,
+            ..allowed().access
+        },
         ..allowed()
     };
     for (report, viewer) in [(&question, &allowed()), (&report, &only_reruns)] {

@@ -82,7 +82,7 @@ pub(crate) struct Open {
     traceparent: Option<String>,
     judgement: Judgement,
     notifications: PlannedRows,
-    /// By which a new session is found.
+    /// The search words of a new session.
     words: Vec<String>,
 }
 
@@ -134,7 +134,8 @@ struct DecidedRow {
     session: SessionId,
     remaining: Option<f64>,
     previous: Option<String>,
-    /// Of a joined alert, whether its update was written; of a compared one, what the session knows.
+    /// Whether the update of a joined alert was written, or the knowledge of the session that an alert is compared
+    /// with.
     detail: Option<Value>,
 }
 
@@ -202,7 +203,12 @@ impl Open {
         };
         let words = alert_words(&[&join.title, &join.alert_type], &join.body);
         Ok(Self {
-            fingerprint: join.fingerprint.filter(|_| parent.is_none()),
+            // A question joins no session, and no session covers it.
+            fingerprint: if parent.is_none() {
+                join.fingerprint
+            } else {
+                None
+            },
             timeout: Some(request.session_timeout.as_secs_f64()),
             lease: request.lease.as_secs_f64(),
             token: request.token,
@@ -242,10 +248,8 @@ impl Open {
             .map(|limit| nul::replace(limit.chain.clone()))
             .unwrap_or_default();
         let limit = LimitColumns::new(limit, &alert);
-        let (opens, ended_because) = (
-            alert.is_investigated(on_acknowledged),
-            alert.not_investigated_because(),
-        );
+        let opens = alert.is_investigated(on_acknowledged);
+        let ended_because = alert.not_investigated_because();
         Self {
             alert_id: alert_id.0,
             fingerprint: Some(nul::replace(alert.fingerprint)),
@@ -283,17 +287,12 @@ impl Open {
             None => {}
         }
         Ok(match self.read_disposition(connection)? {
-            Some(DispositionRow {
-                outcome: OpenOutcome::Undecided,
-                ..
-            }) => None,
-            Some(DispositionRow {
-                outcome: OpenOutcome::Opened,
-                ..
-            })
-            | None => Some(Opened::Raced),
+            Some(row) if row.outcome == OpenOutcome::Undecided => None,
             // Decided by this statement, whose reply was lost, or by a rival: both mean the same.
-            Some(row) => Some(self.opened(row.outcome, row.session, None)),
+            Some(row) if row.outcome != OpenOutcome::Opened => {
+                Some(self.opened(row.outcome, row.session, None))
+            }
+            Some(_) | None => Some(Opened::Raced),
         })
     }
 
@@ -341,58 +340,39 @@ impl Open {
     }
 
     fn reported(&self) -> ReportedAlert<'_> {
-        let &Self {
-            status,
-            at,
-            severity,
-            ..
-        } = self;
-        let Self {
-            members,
-            resolved,
-            reports,
-            ..
-        } = self;
         ReportedAlert {
-            status,
-            at,
-            severity,
-            members,
-            resolved,
-            reports,
+            status: self.status,
+            at: self.at,
+            severity: self.severity,
+            members: &self.members,
+            resolved: &self.resolved,
+            reports: &self.reports,
         }
     }
 
     fn try_write(&self, connection: &mut PgConnection) -> QueryResult<Written> {
         let row: Option<DecidedRow> = self.get_result(connection).optional()?;
-        let Some(DecidedRow {
-            outcome,
-            session,
-            remaining,
-            previous,
-            detail,
-        }) = row
-        else {
+        let Some(row) = row else {
             return Ok(Written::Nothing);
         };
-        if outcome == OpenOutcome::Undecided {
+        if row.outcome == OpenOutcome::Undecided {
             return Ok(Written::Undecided);
         }
-        if outcome == OpenOutcome::Compared {
-            let known = detail.map(serde_json::from_value).transpose();
+        if row.outcome == OpenOutcome::Compared {
+            let known = row.detail.map(serde_json::from_value).transpose();
             return Ok(Written::Compare(
                 known.map_err(|error| DeserializationError(error.into()))?,
             ));
         }
-        let mut opened = self.opened(outcome, Some(session), remaining);
-        if let Opened::Session(claimed) = &mut opened {
-            claimed.previous = previous.as_deref().and_then(TraceContext::parse);
-        }
-        if outcome == OpenOutcome::Joined && detail == Some(Value::Bool(true)) {
-            opened = Opened::Updated {
-                session,
+        if row.outcome == OpenOutcome::Joined && row.detail == Some(Value::Bool(true)) {
+            return Ok(Written::Decided(Opened::Updated {
+                session: row.session,
                 changes: self.judgement.changes.clone(),
-            };
+            }));
+        }
+        let mut opened = self.opened(row.outcome, Some(row.session), row.remaining);
+        if let Opened::Session(claimed) = &mut opened {
+            claimed.previous = row.previous.as_deref().and_then(TraceContext::parse);
         }
         Ok(Written::Decided(opened))
     }

@@ -28,7 +28,7 @@ use tarsy_engine::trace::TARGET;
 pub enum Format {
     /// Text for people.
     Text { ansi: bool },
-    /// One JSON object per line, for programs.
+    /// A JSON object per line, for programs.
     Json,
 }
 
@@ -60,17 +60,12 @@ pub fn install(
     recorder: Recorder,
     mask: ProcessMask,
 ) -> Result<(), Error> {
-    subscriber(
-        levels,
-        format,
-        Outputs {
-            writer: io::stderr,
-            recorder,
-            mask,
-        },
-    )?
-    .try_init()
-    .map_err(Error::from)
+    let outputs = Outputs {
+        writer: io::stderr,
+        recorder,
+        mask,
+    };
+    Ok(subscriber(levels, format, outputs)?.try_init()?)
 }
 
 /// The outputs of log lines and spans.
@@ -135,14 +130,18 @@ impl<S> Filter<S> for EventLevels {
 fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {
-        let is_direction_mark = matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if c.is_control() || is_direction_mark {
+        if c.is_control() || is_direction_mark(c) {
             line.extend(c.escape_default())
         } else {
             line.push(c)
         }
     }
     line
+}
+
+/// Whether a terminal may show the text around the character in another order or on another line.
+fn is_direction_mark(c: char) -> bool {
+    matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -253,11 +252,9 @@ mod tests {
             });
             assert_eq!(text.lines().count(), 1, "{text}");
             let colourless = text.replace("\u{1b}[", "");
-            let is_control = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
-            assert!(
-                !colourless.contains(is_control) && !text.contains("\u{1b}[2J"),
-                "{text:?}"
-            );
+            let has_control =
+                colourless.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}');
+            assert!(!has_control && !text.contains("\u{1b}[2J"), "{text:?}");
         }
     }
 

@@ -24,7 +24,7 @@ const MAX_LISTED: usize = 200;
 /// Bytes of the alert in the page.
 const MAX_BODY: usize = 16 * 1024;
 
-pub(super) fn beside(page: &Session<'_>) -> Markup {
+pub(super) fn sidebar(page: &Session<'_>) -> Markup {
     let report = page.report;
     html! {
         aside #beside aria-label="Alert and agents" {
@@ -131,7 +131,7 @@ fn agents(session: &SessionReport, page: &Session<'_>) -> Markup {
         .flat_map(|stage| &stage.executions)
         .collect();
     let usage = tokens(session);
-    let some = |tokens: i64, word: &str| {
+    let if_any = |tokens: i64, word: &str| {
         if tokens > 0 {
             format!(", {} {word}", format::tokens(tokens))
         } else {
@@ -159,12 +159,12 @@ fn agents(session: &SessionReport, page: &Session<'_>) -> Markup {
                 @for model in &session.models { div { dt { "model" } dd { (model_name(model)) } } }
                 @if usage.input > 0 {
                     div { dt { "tokens" } dd {
-                        (format::tokens(usage.input)) " in" (some(usage.cached, "cached")) ", " (format::tokens(usage.output))
-                        " out" (some(usage.thinking, "thinking"))
+                        (format::tokens(usage.input)) " in" (if_any(usage.cached, "cached")) ", " (format::tokens(usage.output))
+                        " out" (if_any(usage.thinking, "thinking"))
                     } }
                 }
             }
-            @if page.viewer.may_see_prompts && !session.models.is_empty() {
+            @if page.viewer.access.may_see_prompts && !session.models.is_empty() {
                 p { a href={ "/sessions/" (page.report.alert_id) "/calls" } { "What the model saw" } }
             }
         }
@@ -180,22 +180,17 @@ fn took(execution: &ExecutionReport, page: &Session<'_>) -> String {
 }
 
 fn model_name(model: &ModelReport) -> String {
+    let provider = brief(&model.provider, 80);
+    if model.backend == "scripted" {
+        return format!("{provider} (a recording; no model was asked)");
+    }
+    let name = brief(&model.model, 120);
+    let calls = format::count(model.calls, "call");
     let failed = if model.failed > 0 {
         format!(" ({} failed)", model.failed)
     } else {
         String::new()
     };
-    if model.backend == "scripted" {
-        return format!(
-            "{} (a recording; no model was asked)",
-            brief(&model.provider, 80)
-        );
-    }
-    let (provider, name, calls) = (
-        brief(&model.provider, 80),
-        brief(&model.model, 120),
-        format::count(model.calls, "call"),
-    );
     format!("{provider} {name}: {calls}{failed}")
 }
 

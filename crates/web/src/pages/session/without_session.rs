@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::shell::words::{other_status, plain, queued, status as status_of, whole};
+use crate::shell::words::{command, other_status, plain, queued, status as status_of, whole};
 use tarsy_core::chain::RunStatus;
 use tarsy_core::ids::SessionId;
 use tarsy_reports::{AlertReport, DispositionKind};
@@ -54,10 +54,7 @@ pub(super) fn answer(report: &AlertReport) -> Markup {
                 h2 { "Do next" }
                 div {
                     p { "Fix the cause, then publish the alert again:" }
-                    div.cmd {
-                        code { "tarsy dead-letters retry " (report.alert_id.short()) }
-                        button.copy type="button" data-copy-before="" aria-label="Copy the command" { "Copy" }
-                    }
+                    (command(&format!("tarsy dead-letters retry {}", report.alert_id.short())))
                 }
             }
         },
@@ -87,10 +84,7 @@ fn limited(report: &AlertReport, route: &str, list: SessionId) -> Markup {
             h2 { "Do next" }
             div {
                 p { "Raise max_per_hour of the route, or investigate this alert alone:" }
-                div.cmd {
-                    code { "tarsy sessions rerun " (report.alert_id.short()) }
-                    button.copy type="button" data-copy-before="" aria-label="Copy the command" { "Copy" }
-                }
+                (command(&format!("tarsy sessions rerun {}", report.alert_id.short())))
             }
         }
     }

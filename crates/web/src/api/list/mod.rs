@@ -38,7 +38,7 @@ pub(crate) struct ListQuery {
     pub questions: String,
     /// The id after which the page begins.
     pub before: String,
-    /// From 1 to 500.
+    /// A number from 1 to 500.
     pub limit: String,
 }
 
@@ -114,68 +114,54 @@ impl ListQuery {
 
     /// The selection that the valid parameters make.
     pub(crate) fn selection(&self, now: DateTime<Utc>) -> Selection {
-        let mut reading = Reading {
+        let mut checked = CheckedQuery {
             query: self.clone(),
             faults: Vec::new(),
         };
-        let statuses = reading.words(
+        let statuses = checked.words(
             "status",
             |query| &mut query.status,
-            &accepted_statuses(),
+            &RunStatus::ALL.map(RunStatus::as_str).join(", "),
             status,
         );
-        let severities = reading.words(
+        let severities = checked.words(
             "severity",
             |query| &mut query.severity,
-            &accepted_severities(),
-            severity,
+            &Severity::ALL.map(Severity::as_str).join(", "),
+            |word| word.parse().ok(),
         );
-        let chains = reading.words("chain", |query| &mut query.chain, "names of chains", short);
-        let sources = reading.words(
+        let chains = checked.words("chain", |query| &mut query.chain, "names of chains", short);
+        let sources = checked.words(
             "source",
             |query| &mut query.source,
             "names of sources",
             short,
         );
-        let label = |text: &str| text.parse::<Label>().ok();
-        let labels = reading.words(
+        let labels = checked.words(
             "label",
             |query| &mut query.label,
             "key=value, for example namespace=checkout",
-            label,
+            |text| text.parse::<Label>().ok(),
         );
-        let since = self.since.as_deref().and_then(given);
-        let since = reading.one("since", since.as_deref(), moment::ACCEPTED, |text| {
+        let since = self.since.as_deref().unwrap_or_default();
+        let since = checked.one("since", since, moment::ACCEPTED, |text| {
             parse_moment(text, Edge::Begin, now)
         });
-        let until = given(&self.until);
-        let until = reading.one("until", until.as_deref(), moment::ACCEPTED, |text| {
+        let until = checked.one("until", &self.until, moment::ACCEPTED, |text| {
             parse_moment(text, Edge::End, now)
         });
-        let before = given(&self.before);
-        let before = reading.one(
+        let before = checked.one(
             "before",
-            before.as_deref(),
+            &self.before,
             "the id of a session",
             SessionId::parse,
         );
-        let limit = given(&self.limit);
-        let limit = reading.one(
-            "limit",
-            limit.as_deref(),
-            &format!("1 to {MAX_LIMIT}"),
-            limit_of,
-        );
-        let search = given(&self.q);
-        let accepted = format!("at most {MAX_SEARCH} bytes");
-        let search = reading.one("q", search.as_deref(), &accepted, short);
-        let questions = given(&self.questions);
-        let questions = reading.one(
-            "questions",
-            questions.as_deref(),
-            &accepted_questions(),
-            questions_of,
-        );
+        let limits = format!("1 to {MAX_LIMIT}");
+        let limit = checked.one("limit", &self.limit, &limits, limit_of);
+        let lengths = format!("at most {MAX_SEARCH} bytes");
+        let search = checked.one("q", &self.q, &lengths, short);
+        let words = Questions::ALL.map(Questions::as_str).join(", ");
+        let questions = checked.one("questions", &self.questions, &words, questions_of);
         let filter = SessionFilter {
             limit: limit.unwrap_or(DEFAULT_LIMIT),
             statuses,
@@ -191,8 +177,8 @@ impl ListQuery {
         };
         Selection {
             page: SessionPage { filter, before },
-            query: reading.query,
-            faults: reading.faults,
+            query: checked.query,
+            faults: checked.faults,
         }
     }
 
@@ -246,38 +232,21 @@ impl ListQuery {
                 });
             }
         }
-        if let Some(since) = self.since.clone().filter(|since| !since.is_empty()) {
-            let without = Self {
-                since: Some(String::new()),
-                ..self.clone()
-            };
-            parts.push(Part {
-                name: "since",
-                value: since,
-                without,
-            });
-        }
-        if !self.until.is_empty() {
-            let without = Self {
-                until: String::new(),
-                ..self.clone()
-            };
-            parts.push(Part {
-                name: "until",
-                value: self.until.clone(),
-                without,
-            });
-        }
-        if !self.q.is_empty() {
-            let without = Self {
-                q: String::new(),
-                ..self.clone()
-            };
-            parts.push(Part {
-                name: "words",
-                value: self.q.clone(),
-                without,
-            });
+        let texts: [(&'static str, Text); 3] = [
+            ("since", |query| query.since.get_or_insert_default()),
+            ("until", |query| &mut query.until),
+            ("words", |query| &mut query.q),
+        ];
+        for (name, text) in texts {
+            let mut without = self.clone();
+            let value = std::mem::take(text(&mut without));
+            if !value.is_empty() {
+                parts.push(Part {
+                    name,
+                    value,
+                    without,
+                });
+            }
         }
         parts
     }
@@ -292,14 +261,16 @@ pub(crate) struct Pair<'q> {
 
 /// The values of one parameter.
 type List = fn(&mut ListQuery) -> &mut Vec<String>;
+/// The value of a parameter that has only one.
+type Text = fn(&mut ListQuery) -> &mut String;
 
-/// Reads parameters, and removes the wrong ones from the query.
-struct Reading {
+/// A query without its wrong parameters, each of which leaves a fault.
+struct CheckedQuery {
     query: ListQuery,
     faults: Vec<String>,
 }
 
-impl Reading {
+impl CheckedQuery {
     fn words<T>(
         &mut self,
         name: &str,
@@ -329,11 +300,11 @@ impl Reading {
     fn one<T>(
         &mut self,
         name: &str,
-        given: Option<&str>,
+        sent: &str,
         accepted: &str,
         read: impl Fn(&str) -> Option<T>,
     ) -> Option<T> {
-        let value = read(given?);
+        let value = read(&given(sent)?);
         if value.is_none() {
             self.faults.push(format!("{name}: accepted: {accepted}"));
             match name {
@@ -361,10 +332,6 @@ fn status(word: &str) -> Option<RunStatus> {
         .find(|status| status.as_str() == word)
 }
 
-fn severity(word: &str) -> Option<Severity> {
-    word.parse().ok()
-}
-
 fn limit_of(text: &str) -> Option<u32> {
     text.parse()
         .ok()
@@ -375,22 +342,10 @@ fn short(text: &str) -> Option<String> {
     (text.len() <= MAX_SEARCH).then(|| text.to_owned())
 }
 
-fn accepted_questions() -> String {
-    Questions::ALL.map(Questions::as_str).join(", ")
-}
-
 fn questions_of(word: &str) -> Option<Questions> {
     Questions::ALL
         .into_iter()
         .find(|questions| questions.as_str() == word)
-}
-
-fn accepted_statuses() -> String {
-    RunStatus::ALL.map(RunStatus::as_str).join(", ")
-}
-
-fn accepted_severities() -> String {
-    Severity::ALL.map(Severity::as_str).join(", ")
 }
 
 #[cfg(test)]

@@ -45,13 +45,13 @@ const REQUEST_ORIGIN: HeaderName = HeaderName::from_static("webhook-request-orig
 
 /// The result of reading a request: alerts, or the reason why there are none.
 #[derive(Debug)]
-pub(super) enum Read {
+pub(super) enum RequestContent {
     /// The word of the source is that of the metric, here and below.
     Alerts {
         source: &'static str,
         alerts: InboundAlerts,
     },
-    /// Nothing, for this reason.
+    /// No alert is published, for this reason.
     Ignored {
         source: &'static str,
         reason: String,
@@ -62,20 +62,20 @@ pub(super) enum Read {
 
 /// The parts that are needed to read requests.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reading<'r> {
+pub(super) struct RequestReader<'r> {
     pub(super) settings: &'r Arc<Settings>,
     pub(super) readers: &'r Readers,
     /// A larger body is reduced.
     pub(super) max_alert_bytes: usize,
 }
 
-impl Reading<'_> {
+impl RequestReader<'_> {
     /// Checks the head of a request, then reads its body: the body of a client that lacks a token is not read.
     pub(super) async fn read(
         self,
         endpoint: Option<Endpoint<'_>>,
         request: Request,
-    ) -> Result<Read, Rejection> {
+    ) -> Result<RequestContent, Rejection> {
         let Self {
             settings, readers, ..
         } = self;
@@ -100,25 +100,25 @@ impl Reading<'_> {
         let session_id = match proven {
             Proven::Alert(session_id) => session_id,
             Proven::Control(reason) => {
-                return Ok(Read::Ignored {
+                return Ok(RequestContent::Ignored {
                     source: alerts::source_word(endpoint.source().unwrap_or_default()),
                     reason,
                 });
             }
         };
         if let Some(answer) = event_grid_answer(&body) {
-            return Ok(Read::Validation(answer));
+            return Ok(RequestContent::Validation(answer));
         }
         // Attributes in headers count only if the proof of the sender covers them.
-        let body = match event_of(&head.headers, &body).filter(|_| proof == HeaderCover::Covered) {
-            Some(event) => {
+        let body = match event_of(&head.headers, &body) {
+            Some(event) if proof == HeaderCover::Covered => {
                 // It is UTF-8, whatever the bytes were.
                 headers.retain(|(name, _)| {
                     ![headers::CONTENT_TYPE, headers::CONTENT_ENCODING].contains(name)
                 });
                 event
             }
-            None => body,
+            Some(_) | None => body,
         };
         let received = Received {
             body,
@@ -126,17 +126,17 @@ impl Reading<'_> {
             requested,
             max_alert_bytes: self.max_alert_bytes,
         };
-        let (of_reader, path) = (Arc::clone(settings), head.uri.path().to_owned());
         let size = received.body.len();
-        let read = move || {
+        let shared = Arc::clone(settings);
+        let path = head.uri.path().to_owned();
+        let read = readers.run(size, move || {
             // The memory of the body is free when it is reduced.
             let _held = held;
-            let endpoint =
-                Endpoint::of_path(&path, &of_reader.hooks).ok_or(Rejection::UnknownPath)?;
-            alerts::read(&of_reader, endpoint, received)
-        };
-        match readers.run(size, read).await?? {
-            ReadBody::Ignored { source, reason } => Ok(Read::Ignored { source, reason }),
+            let endpoint = Endpoint::of_path(&path, &shared.hooks).ok_or(Rejection::UnknownPath)?;
+            alerts::read(&shared, endpoint, received)
+        });
+        match read.await?? {
+            ReadBody::Ignored { source, reason } => Ok(RequestContent::Ignored { source, reason }),
             ReadBody::Alerts {
                 source,
                 alerts,
@@ -152,7 +152,7 @@ impl Reading<'_> {
                     ignored_headers,
                     body,
                 };
-                Ok(Read::Alerts { source, alerts })
+                Ok(RequestContent::Alerts { source, alerts })
             }
         }
     }
@@ -161,10 +161,10 @@ impl Reading<'_> {
 /// An event of CloudEvents in the binary mode as one in the structured mode, which a worker can read without headers.
 /// `None` for any other request.
 fn event_of(headers: &HeaderMap, body: &[u8]) -> Option<Bytes> {
-    let attribute = |(name, value): (&HeaderName, &HeaderValue)| {
-        Some((name.to_string(), value.to_str().ok()?.to_owned()))
-    };
-    let attributes: Vec<_> = headers.iter().filter_map(attribute).collect();
+    let attributes: Vec<_> = headers
+        .iter()
+        .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
+        .collect();
     cloud_event(&attributes, body).map(Bytes::from)
 }
 
@@ -180,7 +180,7 @@ pub(super) fn handshake(headers: &HeaderMap) -> Result<HeaderValue, Rejection> {
         .ok_or(Rejection::MethodNotAllowed)
 }
 
-/// Checks the token of the sender. Returns whether a signature has to cover the body.
+/// Checks the token of the sender. Returns whether the proof covers the headers, too.
 fn check_sender(
     settings: &Settings,
     endpoint: Endpoint<'_>,
@@ -190,19 +190,14 @@ fn check_sender(
         Endpoint::Hook(hook) => (hook.proof, hook.path_token),
         Endpoint::Alertmanager | Endpoint::Grafana | Endpoint::Alert => (&Proof::OfReceiver, None),
     };
-    proof.check_head(
-        Head {
-            headers,
-            path_token,
-        },
-        settings.token.as_ref(),
-    )?;
+    let head = Head {
+        headers,
+        path_token,
+    };
+    proof.check_head(head, settings.token.as_ref())?;
     let is_open = matches!(proof, Proof::OfReceiver) && settings.token.is_none();
-    if is_open
-        && BROWSER_HEADERS
-            .iter()
-            .any(|name| headers.contains_key(*name))
-    {
+    // A page of any site can send to a receiver on the machine of its reader.
+    if is_open && present(headers, &BROWSER_HEADERS).next().is_some() {
         return Err(Rejection::FromWebPage);
     }
     Ok(if proof.is_of_body() {
@@ -270,25 +265,18 @@ fn described(
     Ok((forwarded, ignored))
 }
 
-/// The tenant in the query, or in the header that Mimir, Loki and Cortex have for it. The header of tarsy goes before.
-/// A signature covers none of them.
+/// The tenant in the query, or in the header that Mimir, Loki and Cortex have for it. The header of tarsy has
+/// precedence. A signature covers none of them.
 fn tenant(head: &Parts, rules: &HeaderRules, cover: HeaderCover) -> Option<(&'static str, String)> {
     let is_given = head.headers.contains_key(headers::TENANT);
     if cover == HeaderCover::Uncovered || is_given || !rules.forwarded.contains(&headers::TENANT) {
         return None;
     }
     let mut query = form_urlencoded::parse(head.uri.query().unwrap_or_default().as_bytes());
-    let in_query = query
-        .find(|(name, _)| name == "tenant")
-        .map(|(_, tenant)| tenant.into_owned());
-    let in_header = || {
-        head.headers
-            .get(SCOPE_ORG_ID)?
-            .to_str()
-            .ok()
-            .map(str::to_owned)
+    let tenant = match query.find(|(name, _)| name == "tenant") {
+        Some((_, tenant)) => tenant.into_owned(),
+        None => head.headers.get(SCOPE_ORG_ID)?.to_str().ok()?.to_owned(),
     };
-    let tenant = in_query.or_else(in_header)?;
     // A line break has no place in a header.
     let is_name = !tenant.trim().is_empty() && !tenant.chars().any(char::is_control);
     is_name.then_some((headers::TENANT, tenant))
@@ -308,14 +296,9 @@ fn content(headers: &HeaderMap, cover: HeaderCover) -> Vec<(&'static str, String
     let charset = text(CONTENT_TYPE).filter(|value| decode::has_charset(value));
     let encoding = text(CONTENT_ENCODING)
         .filter(|value| !value.is_empty() && !value.eq_ignore_ascii_case("identity"));
-    let pairs = [
-        (headers::CONTENT_TYPE, charset),
-        (headers::CONTENT_ENCODING, encoding),
-    ];
-    pairs
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, value?.to_owned())))
-        .collect()
+    let charset = charset.map(|value| (headers::CONTENT_TYPE, value.to_owned()));
+    let encoding = encoding.map(|value| (headers::CONTENT_ENCODING, value.to_owned()));
+    charset.into_iter().chain(encoding).collect()
 }
 
 /// The value of `priority` in a query. Other keys are ignored.
@@ -347,16 +330,15 @@ fn forwarded(
             "header {name} is not accepted: a webhook is an alert, not a question; to ask one, run tarsy ask"
         )));
     }
-    let given = rules
-        .forwarded
-        .iter()
-        .filter_map(|name| Some((*name, headers.get(*name)?)));
-    let text = |(name, value): (&'static str, &HeaderValue)| {
-        let text = std::str::from_utf8(value.as_bytes());
-        text.map(|text| (name, text.to_owned()))
-            .map_err(|_| Rejection::Invalid(format!("header {name} is not UTF-8 text")))
-    };
-    given.map(text).collect()
+    let mut forwarded = Vec::new();
+    for name in &rules.forwarded {
+        if let Some(value) = headers.get(*name) {
+            let text = std::str::from_utf8(value.as_bytes())
+                .map_err(|_| Rejection::Invalid(format!("header {name} is not UTF-8 text")))?;
+            forwarded.push((*name, text.to_owned()));
+        }
+    }
+    Ok(forwarded)
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -407,7 +389,8 @@ async fn read_body(
         .exact()
         .and_then(|length| usize::try_from(length).ok())
         .unwrap_or_default();
-    let (began, mut bytes) = (Instant::now(), Vec::new());
+    let began = Instant::now();
+    let mut bytes = Vec::new();
     loop {
         let progress = u32::try_from(bytes.len() / UNPROVEN_BYTES).unwrap_or(u32::MAX);
         let deadline = began + timeout + SECOND * progress;
