@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -166,10 +167,10 @@ fn harmless(inventory: &Inventory) -> Option<&ToolSpec> {
 }
 
 fn has_required_arguments(spec: &ToolSpec) -> bool {
-    let schema: serde_json::Value =
-        serde_json::from_str(&spec.parameters_schema).unwrap_or_default();
-    schema["required"]
-        .as_array()
+    let schema: Value = serde_json::from_str(&spec.parameters_schema).unwrap_or_default();
+    schema
+        .get("required")
+        .and_then(Value::as_array)
         .is_some_and(|names| !names.is_empty())
 }
 
@@ -337,7 +338,7 @@ impl<'a> Client<'a> {
         let (tool, arguments) = match (probe, harmless(inventory)) {
             (Some(ToolProbe { tool, arguments }), _) => (
                 format!("{}.{tool}", self.name),
-                serde_json::Value::from(arguments.clone()).to_string(),
+                Value::from(arguments.clone()).to_string(),
             ),
             (None, Some(spec)) => (spec.name.clone(), "{}".to_owned()),
             (None, None) => return Ok(Backend::NotChecked),

@@ -25,11 +25,10 @@ pub(super) async fn check(
             )
         }
         Err(fault) => {
-            let detail = match &fault {
-                ServiceFault::Unavailable(reason) => {
-                    format!("no answer from {address}: {reason}")
-                }
-                other => format!("{address}: {other}"),
+            let detail = if let ServiceFault::Unavailable(reason) = &fault {
+                format!("no answer from {address}: {reason}")
+            } else {
+                format!("{address}: {fault}")
             };
             return Err(failed(detail).fix(fault.fix()));
         }

@@ -6,7 +6,7 @@ use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
 
 use super::database::{Database, ambiguous, with_cause};
-use super::output::{json_line, json_lines, note, print, print_json, style};
+use super::output::{add, json_line, json_lines, note, print, print_json, style};
 use super::publish::{Origin, PublishedSession};
 use super::watch::follow::Sources;
 use super::{addresses, load_config, submit};
@@ -240,7 +240,7 @@ async fn find(nats: &Nats, wanted: &LetterRef) -> anyhow::Result<StoredDeadLette
 /// The dead letter as stored, with the size of its body instead of the body.
 fn as_json(letter: &StoredDeadLetter) -> Value {
     let mut value = json!(letter);
-    value["body_bytes"] = letter.body.len().into();
+    add(&mut value, "body_bytes", letter.body.len());
     value
 }
 

@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use anyhow::Context as _;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::cli::render::json;
 use crate::cli::render::style::Style;
@@ -32,6 +33,13 @@ pub(super) fn json_line(value: &impl Serialize) -> anyhow::Result<String> {
 /// Values as JSON, one on each line.
 pub(super) fn json_lines(values: &[impl Serialize]) -> anyhow::Result<Vec<String>> {
     values.iter().map(json_line).collect()
+}
+
+/// Adds a field to a JSON object.
+pub(super) fn add(json: &mut Value, field: &str, value: impl Into<Value>) {
+    if let Some(object) = json.as_object_mut() {
+        object.insert(field.to_owned(), value.into());
+    }
 }
 
 /// Prints one object on one line.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::link;
-use super::output::{note, print, print_json};
+use super::output::{add, note, print, print_json};
 use super::watch::follow::{Sources, Target};
 use super::watch::waiting::QueuePlace;
 use crate::cli::args::GlobalArgs;
@@ -88,10 +88,10 @@ impl PublishedSession {
         let mut json =
             json!({"session_id": self.session, "subject": subject, "stream_sequence": sequence});
         if let Some(origin) = &self.origin {
-            json[origin.key] = json!(origin.session);
+            add(&mut json, origin.key, origin.session.to_string());
         }
         if let Some(link) = link {
-            json["url"] = link.into();
+            add(&mut json, "url", link);
         }
         json
     }

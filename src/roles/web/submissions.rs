@@ -119,7 +119,9 @@ impl Backend {
             None => (MessageKind::Alert, SUFFIX),
         };
         message.suffix = end.parse().ok();
-        message.headers[ASKED_BY] = by.clone().into();
+        if let Some(headers) = message.headers.as_object_mut() {
+            headers.insert(ASKED_BY.to_owned(), by.clone().into());
+        }
         let once = Once {
             session,
             kind,

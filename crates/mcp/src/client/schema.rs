@@ -108,12 +108,12 @@ fn masked(mask: &Mask, schema: Value) -> Value {
         Value::Array(items) => items.into_iter().map(|item| masked(mask, item)).collect(),
         Value::Object(fields) => {
             let fields = fields.into_iter().map(|(key, value)| {
-                let value = match value {
-                    Value::Object(properties) if key == "properties" => {
-                        Value::Object(mask_properties(mask, properties))
-                    }
-                    value => masked(mask, value),
-                };
+                if key == "properties"
+                    && let Value::Object(properties) = value
+                {
+                    return (key, Value::Object(mask_properties(mask, properties)));
+                }
+                let value = masked(mask, value);
                 (key, value)
             });
             Value::Object(fields.collect())

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{MAX_SEARCHED, find};
 use crate::cli::args::{GlobalArgs, SessionsCancelArgs};
 use crate::cli::commands::database::{Database, with_cause};
-use crate::cli::commands::output::{json_line, note, print};
+use crate::cli::commands::output::{add, json_line, note, print};
 use crate::cli::commands::watch::follow::interrupted;
 use crate::cli::commands::{addresses, link, one_line_error};
 use crate::cli::exit::Exit;
@@ -170,7 +170,7 @@ impl CancelRequest {
             "joined_session_id": joined, "database_error": self.database_error, "broker_error": self.broker_error,
         });
         if let Some(url) = &self.url {
-            json["url"] = url.as_str().into();
+            add(&mut json, "url", url.as_str());
         }
         json
     }
@@ -236,9 +236,11 @@ async fn await_owner(
         }
     };
     let state = state_of(database, session, answer).await?;
-    request.state = match state {
-        CancelState::Over(status) if status == "cancelled" => CancelState::Cancelled,
-        other => other,
+    let is_cancelled = matches!(&state, CancelState::Over(status) if status == "cancelled");
+    request.state = if is_cancelled {
+        CancelState::Cancelled
+    } else {
+        state
     };
     if answer == CancelAnswer::Cancelled
         && let Some(nats) = nats

@@ -10,7 +10,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::database::{Database, NotFound, ambiguous};
-use super::output::{json_lines, note, print, print_json, style};
+use super::output::{add, json_lines, note, print, print_json, style};
 use super::publish::{Origin, PublishedSession};
 use super::watch::follow::Sources;
 use super::{addresses, link, load_config, public_url, queue, submit};
@@ -171,7 +171,7 @@ async fn show_queued(global: &GlobalArgs, args: &SessionsShowArgs) -> anyhow::Re
             "queued_at": alert.queued_at, "subject": alert.subject, "stream_sequence": sequence, "title": alert.title,
         });
         if let Some(url) = link(global, alert.alert_id) {
-            json["url"] = url.into();
+            add(&mut json, "url", url);
         }
         print_json(&json)?;
     } else {

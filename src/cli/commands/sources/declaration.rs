@@ -105,7 +105,8 @@ fn like(config: &Config, name: &str) -> Option<String> {
 
 /// The keys in the file of the user; none for a built-in source.
 fn written(config: &Config, name: &str) -> Map<String, Value> {
-    object(&json!(config.sources)[name])
+    let sources = json!(config.sources);
+    sources.get(name).map(object).unwrap_or_default()
 }
 
 fn object(value: &Value) -> Map<String, Value> {

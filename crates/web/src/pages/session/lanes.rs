@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 
 use crate::shell::words::brief;
+use serde_json::Value;
 use tarsy_core::readable::format;
 use tarsy_core::readable::text::{Charset, one_line};
 use tarsy_core::timeline::{EventType, TimelineEvent};
@@ -154,11 +155,11 @@ fn bars(events: &[TimelineEvent], cited: &BTreeSet<u32>, start: DateTime<Utc>) -
         };
         let is_model = matches!(work, Work::Model | Work::Analysis);
         let is_first = !is_model || seen.insert((event.execution_id, event.iteration));
-        let took = match event.metadata["took_ms"].as_u64() {
+        let took = match event.metadata.get("took_ms").and_then(Value::as_u64) {
             Some(took) if is_first => took,
             Some(_) | None => 0,
         };
-        let name = match event.metadata["tool_name"].as_str() {
+        let name = match event.metadata.get("tool_name").and_then(Value::as_str) {
             Some(tool) if !is_model => tool,
             Some(_) | None => work.word(),
         };
@@ -200,11 +201,14 @@ fn work(event: &TimelineEvent, cited: &BTreeSet<u32>) -> Option<Work> {
 fn gaps(events: &[TimelineEvent], start: DateTime<Utc>) -> Vec<Gap> {
     let mut gaps = Vec::new();
     for [before, resumed] in events.array_windows() {
-        let reason = resumed.metadata["reason"].as_str();
+        let reason = resumed.metadata.get("reason").and_then(Value::as_str);
         if resumed.event_type != EventType::SessionResumed || reason == Some("released") {
             continue;
         }
-        let name = |key: &str| brief(resumed.metadata[key].as_str().unwrap_or("a worker"), 24);
+        let name = |key: &str| {
+            let worker = resumed.metadata.get(key).and_then(Value::as_str);
+            brief(worker.unwrap_or("a worker"), 24)
+        };
         // For any other reason the worker may live: without the database it cannot renew its lease.
         let verb = match reason {
             Some("lease_expired" | "restarted") => "died",

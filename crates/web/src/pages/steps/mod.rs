@@ -14,6 +14,7 @@ use std::collections::{BTreeSet, HashMap};
 use chrono::{DateTime, Utc};
 
 use crate::markdown::Cites;
+use serde_json::Value;
 use tarsy_core::execution::event_refs::cited;
 use tarsy_core::ids::SessionId;
 use tarsy_core::readable::text::Charset;
@@ -198,14 +199,11 @@ pub(crate) fn named_agents(event: &TimelineEvent) -> impl Iterator<Item = &str> 
         EventType::SessionStarted | EventType::StageStarted
     );
     let agents = if begins {
-        event.metadata["agents"].as_array()
+        event.metadata.get("agents").and_then(Value::as_array)
     } else {
         None
     };
-    agents
-        .into_iter()
-        .flatten()
-        .filter_map(serde_json::Value::as_str)
+    agents.into_iter().flatten().filter_map(Value::as_str)
 }
 
 /// The numbers that the analysis cites. An answer to a question cites events of its investigation, and none of its own.

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use super::{Bodies, Context, Step, chart};
 use crate::markdown;
 use crate::shell::words::{brief, sources, whole};
+use serde_json::Value;
 use tarsy_core::ids::SessionId;
 use tarsy_core::readable::text::{Charset, clean};
 use tarsy_core::readable::{format, results};
@@ -129,7 +130,7 @@ fn heading(word: &str, event: &TimelineEvent, context: &Context, note: &str) -> 
 }
 
 fn effect(call: &TimelineEvent) -> &'static str {
-    match call.metadata["read_only"].as_bool() {
+    match call.metadata.get("read_only").and_then(Value::as_bool) {
         Some(true) => "read-only",
         Some(false) => "may change something",
         None => "",
@@ -140,14 +141,14 @@ fn size(event: &TimelineEvent) -> usize {
     event
         .metadata
         .get("bytes")
-        .and_then(serde_json::Value::as_u64)
+        .and_then(Value::as_u64)
         .and_then(|bytes| usize::try_from(bytes).ok())
         .unwrap_or(event.content.len())
 }
 
 /// JSON with one value a line; any other text as it is.
 fn pretty(text: &str) -> String {
-    let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
+    let value: Option<Value> = serde_json::from_str(text).ok();
     value
         .and_then(|value| serde_json::to_string_pretty(&value).ok())
         .unwrap_or_else(|| text.to_owned())
