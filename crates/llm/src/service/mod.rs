@@ -72,7 +72,7 @@ pub enum Error {
     Reflection(#[from] tonic_reflection::server::Error),
 }
 
-/// What a service is started with.
+/// The settings of a service, its clients and its stop.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The section of the configuration: limits, and the longest time that answers may continue after a stop; then
