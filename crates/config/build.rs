@@ -21,13 +21,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 .into_iter()
                 .filter(|path| path.extension().is_some_and(|end| end == "json"))
             {
-                let name = |path: &Path| {
-                    path.file_name()
-                        .unwrap_or_default()
-                        .to_string_lossy()
-                        .into_owned()
-                };
-                let (source, incident, file) = (name(&source), name(&incident), name(&body));
+                let source = name(&source);
+                let incident = name(&incident);
+                let file = name(&body);
                 let expected = body.with_extension("expected.yaml");
                 writeln!(
                     list,
@@ -43,6 +39,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         list,
     )?;
     Ok(())
+}
+
+fn name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 fn entries(folder: &Path) -> std::io::Result<Vec<PathBuf>> {

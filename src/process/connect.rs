@@ -9,7 +9,6 @@ use tarsy_bus::{ConnectRetry, Nats, NatsCredentials, Options, TopologySettings};
 use tarsy_config::{Config, Env, Faults, Secret, environment_fault};
 use tarsy_http::outgoing::token::TokenSource;
 use tarsy_llm::client::{Client, ClientCertificate, Credentials};
-use tarsy_llm::pem::FileError;
 use tarsy_store::{ConnectOptions, Error, Schema, Secrets, check_for_worker};
 
 /// The addresses of the servers.
@@ -202,9 +201,9 @@ impl Addresses {
     /// [`BadAddress`] when the address is malformed or does not fit the credentials, or one of their files cannot be
     /// used.
     pub fn llm(&self) -> Result<Client, BadAddress> {
-        let unusable =
-            |error: FileError| BadAddress(format!("credentials for the LLM service: {error}"));
-        self.llm_credentials.check().map_err(unusable)?;
+        self.llm_credentials
+            .check()
+            .map_err(|error| BadAddress(format!("credentials for the LLM service: {error}")))?;
         let client = Client::with_credentials(&self.llm_addr, self.llm_credentials.clone());
         client.map_err(|error| BadAddress(error.to_string()))
     }
@@ -223,11 +222,9 @@ impl Addresses {
                 "no database: set DATABASE_URL or --database-url".to_owned()
             ));
         };
-        let (application_name, secrets) =
-            (application_name.to_owned(), self.database_secrets.clone());
         Ok(ConnectOptions {
-            application_name,
-            secrets,
+            application_name: application_name.to_owned(),
+            secrets: self.database_secrets.clone(),
             ..ConnectOptions::new(url)
         })
     }
@@ -284,25 +281,17 @@ mod tests {
         let file = path.as_str();
         std::fs::write(file, "s3cret-1\n").unwrap();
         let read = |set: &[(&str, &str)]| {
-            let set: Vec<_> = set
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-                .collect();
-            let env = move |name: &str| {
-                set.iter()
-                    .find(|(known, _)| known == name)
-                    .map(|(_, value)| value.clone())
-            };
-            let llm_credentials = llm_credentials(&env).map_err(|faults| faults.to_string())?;
-            let (nats_url, llm_addr) = (String::new(), "https://llm:50051".to_owned());
-            let (nats_credentials, database_secrets) = Default::default();
+            let llm_credentials = llm_credentials(&|name| {
+                let (_, value) = set.iter().find(|(known, _)| *known == name)?;
+                Some((*value).to_owned())
+            });
             let addresses = Addresses {
-                nats_url,
+                nats_url: String::new(),
                 database_url: None,
-                llm_addr,
-                llm_credentials,
-                nats_credentials,
-                database_secrets,
+                llm_addr: "https://llm:50051".to_owned(),
+                llm_credentials: llm_credentials.map_err(|faults| faults.to_string())?,
+                nats_credentials: Default::default(),
+                database_secrets: Default::default(),
             };
             addresses.llm().map_err(|error| error.to_string())?;
             Ok::<_, String>(addresses.llm_credentials)
@@ -373,20 +362,21 @@ mod tests {
             read(Some("postgres://option")).as_deref(),
             Some("postgres://option")
         );
-        let both = |name: &str| {
-            named(name).or_else(|| (name == "DATABASE_URL").then(|| "postgres://x".to_owned()))
-        };
-        let fault = from_file(Some("postgres://x".to_owned()), "DATABASE_URL", &both)
-            .unwrap_err()
-            .to_string();
+        let given = "postgres://x".to_owned();
+        let fault = from_file(Some(given.clone()), "DATABASE_URL", &|name| {
+            named(name).or_else(|| (name == "DATABASE_URL").then(|| given.clone()))
+        })
+        .unwrap_err()
+        .to_string();
         assert!(
             fault.contains("DATABASE_URL_FILE") && fault.contains("DATABASE_URL as well"),
             "{fault}"
         );
-        let missing = |name: &str| (name == "NATS_URL_FILE").then(|| "/no/such/file".to_owned());
-        let fault = from_file(None, "NATS_URL", &missing)
-            .unwrap_err()
-            .to_string();
+        let fault = from_file(None, "NATS_URL", &|name| {
+            (name == "NATS_URL_FILE").then(|| "/no/such/file".to_owned())
+        })
+        .unwrap_err()
+        .to_string();
         assert!(fault.contains("/no/such/file"), "{fault}");
     }
 }

@@ -50,14 +50,14 @@ pub enum ComposeError {
 /// # Errors
 /// When the file is not YAML, or has a layout to which nothing can be added.
 pub fn compose(file: &str, example: &str) -> Result<Composed, ComposeError> {
-    let (before, wanted) = (
-        object(yaml::to_json(file)?)?,
-        object(yaml::to_json(example)?)?,
-    );
+    let before = object(yaml::to_json(file)?)?;
+    let wanted = object(yaml::to_json(example)?)?;
     let mut after = before.clone();
-    let (mut text, source) = (Text::parse(file)?, Text::parse(example)?);
+    let mut text = Text::parse(file)?;
+    let source = Text::parse(example)?;
     let mut comment: Vec<String> = source.head().map(str::to_owned).collect();
-    let (mut added, mut kept) = (Vec::new(), Vec::new());
+    let mut added = Vec::new();
+    let mut kept = Vec::new();
     for section in &source.sections {
         for entry in &section.entries {
             let name = format!("{}.{}", section.key, entry.key);
@@ -101,7 +101,8 @@ fn default_provider(
             .cloned()
             .unwrap_or_default()
     };
-    let (old, all) = (providers(before), providers(after));
+    let old = providers(before);
+    let all = providers(after);
     if old.len() != 1 || all.len() == 1 || get(after, DEFAULTS, DEFAULT_PROVIDER).is_some() {
         return None;
     }
@@ -202,14 +203,13 @@ impl Text {
     fn with(&self, section: &str, added: &[String]) -> Result<Self, ComposeError> {
         let mut lines = self.lines.clone();
         let indented = |columns: usize| {
-            let line = move |line: &String| {
+            added.iter().map(move |line| {
                 if line.is_empty() {
                     String::new()
                 } else {
                     format!("{:columns$}{line}", "")
                 }
-            };
-            added.iter().map(line)
+            })
         };
         match self.sections.iter().find(|found| found.key == section) {
             Some(found) if !found.takes_entries => {
@@ -250,11 +250,9 @@ impl Section {
     fn new(key: &Node, value: &Node, lines: &[String], of: Range<usize>) -> Self {
         let begin = of.start;
         let line = |at: usize| lines.get(at).map(String::as_str).unwrap_or_default();
-        let belongs =
-            |at: usize| !line(at).trim().is_empty() && !line(at).starts_with(['#', '-', '.']);
         let end = (begin + 1..of.end)
             .rev()
-            .find(|at| belongs(*at))
+            .find(|at| !line(*at).trim().is_empty() && !line(*at).starts_with(['#', '-', '.']))
             .map_or(begin + 1, |last| last + 1);
         let key = word(key).unwrap_or_default().to_owned();
         let entries = pairs(&value.data);
@@ -265,14 +263,13 @@ impl Section {
             .collect();
         let indent = begins.first().map_or(INDENT, |first| columns(line(*first)));
         // The comments above an entry are its own.
-        let own = |at: usize| {
-            let above = (begin + 1..at).rev();
-            let is_comment = |at: &usize| {
+        let begins = begins.into_iter().map(|entry| {
+            let above = (begin + 1..entry).rev().take_while(|at| {
                 columns(line(*at)) == indent && line(*at).trim_start().starts_with('#')
-            };
-            above.take_while(is_comment).last().unwrap_or(at)
-        };
-        let begins: Vec<usize> = begins.into_iter().map(own).chain([end]).collect();
+            });
+            above.last().unwrap_or(entry)
+        });
+        let begins: Vec<usize> = begins.chain([end]).collect();
         let keyed = entries
             .iter()
             .zip(begins.windows(2))
@@ -418,10 +415,8 @@ worker: {slots: 3}
         for first in EXAMPLES {
             for second in EXAMPLES {
                 let composed = with(first.text, second.case);
-                let (old, new) = (
-                    yaml::to_json(first.text).unwrap(),
-                    yaml::to_json(&composed.text).unwrap(),
-                );
+                let old = yaml::to_json(first.text).unwrap();
+                let new = yaml::to_json(&composed.text).unwrap();
                 for (section, entries) in old.as_object().unwrap() {
                     for (entry, value) in entries.as_object().unwrap() {
                         assert_eq!(

@@ -3,7 +3,7 @@
 
 use super::sections::servers::ServerScope;
 use super::sections::servers::transport::McpTransport;
-use super::{AlertRoute, Backend, Config};
+use super::{Backend, Config};
 
 /// One line for each setting whose cost is easily overlooked: its key, then the cost. Then a line about the providers.
 pub fn hints(config: &Config) -> Vec<String> {
@@ -28,13 +28,14 @@ pub fn hints(config: &Config) -> Vec<String> {
 }
 
 fn covered_routes(config: &Config) -> Vec<String> {
-    let hint = |(route, by): &(&AlertRoute, &AlertRoute)| {
+    let covered = config.routes.covered().into_iter();
+    let hints = covered.map(|(route, by)| {
         format!(
             "routes.{}: no alert reaches it: {}, which is before it, matches all of its alerts",
             route.name, by.name
         )
-    };
-    config.routes.covered().iter().map(hint).collect()
+    });
+    hints.collect()
 }
 
 fn costs(config: &Config) -> Vec<String> {

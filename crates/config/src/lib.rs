@@ -133,11 +133,11 @@ pub struct Config {
 impl Config {
     /// The filters of the notification routes, for the store.
     pub fn notification_filters(&self) -> Filters {
-        let route = |(name, route): (&String, &NotificationRoute)| NamedFilter {
+        let filters = self.notifications.iter().map(|(name, route)| NamedFilter {
             name: name.clone(),
             filter: route.filter.clone(),
-        };
-        Filters(self.notifications.iter().map(route).collect())
+        });
+        Filters(filters.collect())
     }
 
     /// The longest cooldown of any alert.

@@ -184,12 +184,11 @@ mod tests {
     use super::*;
 
     fn found(set: &[(&str, &str)]) -> Result<Option<Secret>, String> {
-        let env = |name: &str| {
-            set.iter()
-                .find(|(known, _)| *known == name)
-                .map(|(_, value)| (*value).to_owned())
-        };
-        Secret::find("NATS_TOKEN", &env).map_err(|faults| faults.to_string())
+        let secret = Secret::find("NATS_TOKEN", &|name| {
+            let (_, value) = set.iter().find(|(known, _)| *known == name)?;
+            Some((*value).to_owned())
+        });
+        secret.map_err(|faults| faults.to_string())
     }
 
     #[test]

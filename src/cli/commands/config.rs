@@ -12,8 +12,8 @@ use crate::cli::exit::Exit;
 use crate::cli::render::json::line;
 use crate::process::secrets::may_be_secret;
 use tarsy_config::{
-    Composed, Config, EXAMPLE, EXAMPLES, Fault, Resolved, Template, compose, describe, example_of,
-    find, hints, process_env, schema, show,
+    Composed, Config, EXAMPLE, EXAMPLES, Resolved, Template, compose, describe, example_of, find,
+    hints, process_env, schema, show,
 };
 
 pub(super) fn run(global: &GlobalArgs, command: ConfigCommand) -> anyhow::Result<Exit> {
@@ -71,7 +71,8 @@ fn example(args: &ExampleArgs) -> String {
 /// Adds an example to a file, unless that would give it a fault.
 fn add(case: &str, file: &Path) -> anyhow::Result<(String, Exit)> {
     let example = example_of(case).map_or(EXAMPLE, |example| example.text);
-    let (name, old) = (file.display().to_string(), read(file)?);
+    let name = file.display().to_string();
+    let old = read(file)?;
     let composed = match &old {
         None => Composed {
             text: example.to_owned(),
@@ -137,8 +138,10 @@ fn check(file: Option<&Path>, args: JsonArgs) -> anyhow::Result<(String, Exit)> 
             ))
         }
         Err(found) if args.json => {
-            let one = |fault: &Fault| json!({"key": fault.key, "line": fault.line, "problem": fault.problem});
-            let faults: Vec<Value> = found.faults.iter().map(one).collect();
+            let faults = found.faults.iter().map(
+                |fault| json!({"key": fault.key, "line": fault.line, "problem": fault.problem}),
+            );
+            let faults: Vec<Value> = faults.collect();
             Ok((
                 line(&json!({"file": name, "faults": faults}))?,
                 Exit::BadConfiguration,

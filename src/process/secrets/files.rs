@@ -169,16 +169,17 @@ impl SecretFiles {
     async fn keep_up(self, mask: Mask) {
         let mut seen = Vec::new();
         loop {
-            let (files, mask, before) = (self.clone(), mask.clone(), seen);
-            let read = move || {
+            let files = self.clone();
+            let mask = mask.clone();
+            let read = tokio::task::spawn_blocking(move || {
                 let now: Vec<_> = files.0.iter().map(|(file, _)| version(file)).collect();
-                if now != before {
+                if now != seen {
                     mask.learn(files.values());
                 }
                 now
-            };
+            });
             // If a read panics, the files are read again.
-            seen = tokio::task::spawn_blocking(read).await.unwrap_or_default();
+            seen = read.await.unwrap_or_default();
             tokio::time::sleep(READ_INTERVAL).await; // pacing of reads
         }
     }

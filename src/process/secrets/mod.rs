@@ -172,9 +172,7 @@ fn of_server(server: &McpServer, values: &mut BTreeSet<String>) {
 
 /// Adds the value if its name marks it as a secret, and if it is no place.
 fn add_named(name: &str, value: &str, values: &mut BTreeSet<String>) {
-    let is_place =
-        value.starts_with(['/', '.', '~']) || (value.contains("://") && !value.contains('@'));
-    if is_named_secret(name) && !is_place {
+    if is_named_secret(name) && !is_place(value) {
         values.insert(value.to_owned());
     }
 }
@@ -193,21 +191,29 @@ fn is_named_secret(name: &str) -> bool {
 
 /// Whether a value does not look like a secret: words, a number, a path or an address.
 fn is_harmless(value: &str) -> bool {
-    let is_word = |part: &str| {
-        part.len() <= 16
-            && (part.chars().all(char::is_alphabetic)
-                || (part.len() <= 4 && part.chars().all(char::is_alphanumeric)))
-    };
-    let is_place =
-        value.starts_with(['/', '.', '~']) || (value.contains("://") && !value.contains('@'));
-    let is_host = |value: &str| {
-        let (host, port) = value.rsplit_once(':').unwrap_or((value, "0"));
-        port.chars().all(|c| c.is_ascii_digit())
-            && host.split(['.', '-', '_', ' ', ',', '/', ':']).all(is_word)
-    };
-    is_place
+    is_place(value)
         || value.chars().all(|c| c.is_ascii_digit() || c == '.')
-        || (value.len() < MIN_TOKEN_BYTES && is_host(value))
+        || (value.len() < MIN_TOKEN_BYTES && is_words(value))
+}
+
+/// Whether a value is a path, or an address without a user.
+fn is_place(value: &str) -> bool {
+    value.starts_with(['/', '.', '~']) || (value.contains("://") && !value.contains('@'))
+}
+
+/// Whether a value consists of words, as the name of a host does; a port may follow.
+fn is_words(value: &str) -> bool {
+    let (words, port) = value.rsplit_once(':').unwrap_or((value, "0"));
+    port.chars().all(|c| c.is_ascii_digit())
+        && words
+            .split(['.', '-', '_', ' ', ',', '/', ':'])
+            .all(is_word)
+}
+
+fn is_word(part: &str) -> bool {
+    part.len() <= 16
+        && (part.chars().all(char::is_alphabetic)
+            || (part.len() <= 4 && part.chars().all(char::is_alphanumeric)))
 }
 
 /// Adds the secrets of the addresses in a value, percent-encoded and decoded. A password that equals the name of the
@@ -236,11 +242,9 @@ fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {
-        let digits = after
-            .get(..2)
-            .and_then(|digits| std::str::from_utf8(digits).ok());
+        let digits = if *first == b'%' { after.get(..2) } else { None };
         let decoded = digits
-            .filter(|_| *first == b'%')
+            .and_then(|digits| std::str::from_utf8(digits).ok())
             .and_then(|digits| u8::from_str_radix(digits, 16).ok());
         bytes.push(decoded.unwrap_or(*first));
         rest = if decoded.is_some() {

@@ -25,8 +25,8 @@ const ACCEPTED: &str = "x-accepted";
 
 /// The schema of a type, with the schemas of its parts inside.
 pub(crate) fn schema_of<T: JsonSchema>() -> Value {
-    let inline = |settings: &mut SchemaSettings| settings.inline_subschemas = true;
-    let generator = SchemaSettings::draft07().with(inline).into_generator();
+    let settings = SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
+    let generator = settings.into_generator();
     generator.into_root_schema_for::<T>().to_value()
 }
 
@@ -82,13 +82,10 @@ impl Field<'_> {
             return self.only_one(schema, read).map(Value::from);
         }
         if schema["additionalProperties"].is_object() {
-            let entries = self.entries();
-            let entry = |(name, field): (String, Self)| {
+            let entries = self.entries().into_iter().filter_map(|(name, field)| {
                 Some((name, field.along(&schema["additionalProperties"])?))
-            };
-            return Some(Value::Object(
-                entries.into_iter().filter_map(entry).collect(),
-            ));
+            });
+            return Some(Value::Object(entries.collect()));
         }
         if let Some(words) = words(schema) {
             return self.word(&words).map(Value::from);
@@ -142,7 +139,7 @@ impl Field<'_> {
             let accepted = schema[REQUIRED].as_str().unwrap_or_default();
             self.fault(format!("an empty list; accepted: {accepted}"));
         }
-        let item = |field: &Self| {
+        let read = items.iter().filter_map(|field| {
             let schema = field.alternative(&schema["items"]);
             match name_key(schema) {
                 // A plain name is a frequent mistake.
@@ -153,8 +150,8 @@ impl Field<'_> {
                 }
                 _ => field.along(schema),
             }
-        };
-        Some(items.iter().filter_map(item).collect())
+        });
+        Some(read.collect())
     }
 
     fn decimal_of(&self, schema: &Value) -> Option<f64> {
@@ -187,8 +184,7 @@ impl Field<'_> {
         if !text.is_empty() {
             return text.to_owned();
         }
-        let names = || self.names().agents.join(", ");
-        words(property).map_or_else(names, |words| words.join(", "))
+        words(property).map_or_else(|| self.names().agents.join(", "), |words| words.join(", "))
     }
 }
 
@@ -225,8 +221,10 @@ fn object(
 /// The only required key of a mapping, if it is a text.
 fn name_key(schema: &Value) -> Option<&str> {
     let properties = schema["properties"].as_object()?;
-    let is_required = |(_, property): &(&String, &Value)| !property[REQUIRED].is_null();
-    let required: Vec<_> = properties.iter().filter(is_required).collect();
+    let required: Vec<_> = properties
+        .iter()
+        .filter(|(_, property)| !property[REQUIRED].is_null())
+        .collect();
     match required.as_slice() {
         [(key, property)] if kind(property) == "string" => Some(key),
         _ => None,

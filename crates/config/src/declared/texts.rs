@@ -87,8 +87,10 @@ fn text_of(field: &Field<'_>, is_accepted: fn(&str) -> bool, accepted: &str) -> 
 /// A pattern of names of variables. Any other text may be a key itself, so it is not shown.
 fn variable_pattern(field: &Field<'_>) -> Option<String> {
     let text = field.text()?;
-    let is_accepted = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '*';
-    if !text.is_empty() && text.chars().all(is_accepted) {
+    let is_pattern = text
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '*');
+    if is_pattern && !text.is_empty() {
         return Some(text);
     }
     field.fault(
@@ -100,16 +102,18 @@ fn variable_pattern(field: &Field<'_>) -> Option<String> {
 
 /// A name that can be a part of an address. The id of an old project begins with a domain: `example.com:my-project`.
 fn is_plain_name(text: &str) -> bool {
-    let is_plain = |byte: u8| {
+    let is_plain = text.bytes().all(|byte| {
         byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.' | b':')
-    };
+    });
     let begins = text.starts_with(|first: char| first.is_ascii_alphanumeric());
-    begins && text.len() <= MAX_PLAIN_NAME_BYTES && text.bytes().all(is_plain)
+    begins && is_plain && text.len() <= MAX_PLAIN_NAME_BYTES
 }
 
 fn is_route_name(text: &str) -> bool {
-    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    (1..=MAX_ROUTE_NAME_CHARS).contains(&text.len()) && text.chars().all(is_name)
+    let is_name = text
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    is_name && (1..=MAX_ROUTE_NAME_CHARS).contains(&text.len())
 }
 
 fn is_reason(text: &str) -> bool {
@@ -148,8 +152,10 @@ fn proxy(field: &Field<'_>) -> Option<String> {
 }
 
 fn is_host_name(text: &str) -> bool {
-    let is_accepted = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
-    !text.is_empty() && text.bytes().all(is_accepted)
+    let is_name = text
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
+    is_name && !text.is_empty()
 }
 
 /// A public address. No fault shows a value that may have a password.

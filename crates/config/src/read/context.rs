@@ -42,7 +42,8 @@ impl<'e> Context<'e> {
 
     /// The faults, sorted by line. None shows the value of a variable.
     pub fn into_faults(self) -> Vec<Fault> {
-        let (mut faults, resolved) = (self.faults.into_inner(), self.resolved.into_inner());
+        let mut faults = self.faults.into_inner();
+        let resolved = self.resolved.into_inner();
         for fault in &mut faults {
             fault.problem = resolved.unresolved(&fault.problem);
         }

@@ -39,14 +39,14 @@ pub fn parse_moment(text: &str, edge: Edge, now: DateTime<Utc>) -> Option<Moment
             Edge::Begin => day,
             Edge::End => day.checked_add_days(Days::new(1))?,
         };
-        return Some(Moment::At(day.and_time(NaiveTime::MIN).and_utc()))
-            .filter(|_| YEARS.contains(&day.year()));
+        let at = Moment::At(day.and_time(NaiveTime::MIN).and_utc());
+        return YEARS.contains(&day.year()).then_some(at);
     }
     let ago = word
         .strip_suffix("ago")
         .map_or(word.as_str(), str::trim_end);
     if let Some(ago) = parse_duration(ago) {
-        return Some(Moment::Ago(ago)).filter(|_| ago <= MAX_AGO);
+        return (ago <= MAX_AGO).then_some(Moment::Ago(ago));
     }
     time(&word)
         .filter(|at| YEARS.contains(&at.year()))
@@ -67,14 +67,13 @@ fn time(word: &str) -> Option<DateTime<Utc>> {
     let zoned = with_offset
         .iter()
         .find_map(|form| DateTime::parse_from_str(&word, form).ok());
-    let alone = || {
-        in_utc
-            .iter()
-            .find_map(|form| NaiveDateTime::parse_from_str(&word, form).ok())
-    };
-    zoned
-        .map(|at| at.to_utc())
-        .or_else(|| alone().map(|at| at.and_utc()))
+    if let Some(at) = zoned {
+        return Some(at.to_utc());
+    }
+    let alone = in_utc
+        .iter()
+        .find_map(|form| NaiveDateTime::parse_from_str(&word, form).ok());
+    alone.map(|at| at.and_utc())
 }
 
 #[cfg(test)]
@@ -159,7 +158,8 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_a_moment_at_both_ends_or_at_none(text in "\\PC{0,40}") {
-            let (begin, end) = (parse_moment(&text, Edge::Begin, now()), parse_moment(&text, Edge::End, now()));
+            let begin = parse_moment(&text, Edge::Begin, now());
+            let end = parse_moment(&text, Edge::End, now());
             prop_assert_eq!(begin.is_some(), end.is_some());
         }
 

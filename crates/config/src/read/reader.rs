@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::context::Context;
-use super::fault::{Fault, did_you_mean};
+use super::fault::did_you_mean;
 pub use super::map::Map;
 use super::names::Names;
 use super::template::{Template, is_variable_name};
@@ -248,13 +248,13 @@ impl<'c> Field<'c> {
 
     /// An amount of money.
     pub(crate) fn amount(&self) -> Option<f64> {
-        let amount = |text: &str| {
-            text.trim()
-                .parse()
-                .ok()
-                .filter(|amount: &f64| amount.is_finite() && *amount >= 0.0)
-        };
-        self.parsed(amount, "a number from 0")
+        self.parsed(
+            |text| {
+                let amount: f64 = text.trim().parse().ok()?;
+                (amount.is_finite() && amount >= 0.0).then_some(amount)
+            },
+            "a number from 0",
+        )
     }
 
     fn within<T: PartialOrd + Copy>(
@@ -300,16 +300,13 @@ impl<'c> Field<'c> {
             self.wrong_kind("a list");
             return None;
         };
-        let item = |(index, node): (usize, &'c Node)| {
-            let path = format!("{}[{index}]", self.path);
-            Self {
-                context: self.context,
-                path,
-                line: node.line,
-                node: Some(node),
-            }
-        };
-        Some(items.iter().enumerate().map(item).collect())
+        let fields = items.iter().enumerate().map(|(index, node)| Self {
+            context: self.context,
+            path: format!("{}[{index}]", self.path),
+            line: node.line,
+            node: Some(node),
+        });
+        Some(fields.collect())
     }
 
     /// Reads a mapping, and reports the keys that `read` has not asked for.
@@ -322,12 +319,13 @@ impl<'c> Field<'c> {
 
     /// A mapping with free keys; empty for an absent value and after a fault.
     pub(crate) fn entries(&self) -> Vec<(String, Self)> {
-        let entry = |(name, value): &'c (Node, Node)| {
+        let pairs = self.map().pairs;
+        let entries = pairs.iter().map(|(name, value)| {
             let key = key_text(name);
             let field = self.below(&key, name, value);
             (key, field)
-        };
-        self.map().pairs.iter().map(entry).collect()
+        });
+        entries.collect()
     }
 
     /// The value of a key; `None` when it is absent or null.
@@ -395,8 +393,9 @@ impl<'c> Field<'c> {
 
     /// Sorts the faults after the first `from` ones by the position of their paths below this one.
     pub(crate) fn in_order(&self, from: usize, position: impl Fn(&str) -> Vec<usize>) {
-        let of = |fault: &Fault| position(fault.key.strip_prefix(&self.path).unwrap_or_default());
-        self.context.sort_by_key(from, of);
+        self.context.sort_by_key(from, |fault| {
+            position(fault.key.strip_prefix(&self.path).unwrap_or_default())
+        });
     }
 
     fn map(&self) -> Map<'c> {

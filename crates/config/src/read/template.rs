@@ -35,10 +35,9 @@ impl Template {
 
     /// The names of the referenced variables.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
-        let plain = |before: &str| before.ends_with('$');
         let parts: Vec<&str> = self.0.split("${").collect();
-        let references = parts.windows(2).filter_map(move |pair| match pair {
-            [before, after] if !plain(before) => {
+        let references = parts.windows(2).filter_map(|pair| match pair {
+            [before, after] if !before.ends_with('$') => {
                 after.split_once('}').map(|(reference, _)| reference)
             }
             _ => None,
@@ -135,6 +134,18 @@ pub(super) fn is_variable_name(name: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn env(name: &str) -> Option<String> {
+        let value = match name {
+            "TOKEN" => "a\"b-s3cret",
+            "PART" => "s3cret",
+            "SHORT" => "abc",
+            "A" => "${B}",
+            "EMPTY" => "",
+            _ => return None,
+        };
+        Some(value.to_owned())
+    }
+
     #[test]
     fn the_variables_of_a_template_are_known_without_their_values() {
         let names = |text: &str| {
@@ -149,12 +160,6 @@ mod tests {
 
     #[test]
     fn a_text_with_the_value_of_a_variable_gets_its_reference_back() {
-        let env = |name: &str| match name {
-            "TOKEN" => Some("a\"b-s3cret".to_owned()),
-            "PART" => Some("s3cret".to_owned()),
-            "SHORT" => Some("abc".to_owned()),
-            _ => None,
-        };
         let mut resolved = Resolved::default();
         resolved.add(
             &Template::new("${TOKEN} ${PART} ${SHORT} ${NONE:-x}"),
@@ -171,11 +176,6 @@ mod tests {
 
     #[test]
     fn references_are_resolved_once_and_other_text_is_unchanged() {
-        let env = |name: &str| match name {
-            "A" => Some("${B}".to_owned()),
-            "EMPTY" => Some(String::new()),
-            _ => None,
-        };
         let cases = [
             ("plain $x {y}", Ok("plain $x {y}")),
             ("<${A}>", Ok("<${B}>")),

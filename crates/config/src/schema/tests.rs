@@ -93,7 +93,7 @@ fn blocks(document: &str) -> Vec<String> {
     }
     let schema: Value = serde_json::from_str(&schema()).unwrap();
     let sections = schema["properties"].as_object().unwrap();
-    let is_file = |text: &String| {
+    blocks.retain(|text| {
         let Ok(root) = yaml::to_node(text) else {
             return false;
         };
@@ -101,8 +101,8 @@ fn blocks(document: &str) -> Vec<String> {
         let keys = Field::root(&context, &root).json();
         let keys = keys.as_object().cloned().unwrap_or_default();
         !keys.is_empty() && keys.keys().all(|key| sections.contains_key(key))
-    };
-    blocks.into_iter().filter(is_file).collect()
+    });
+    blocks
 }
 
 #[test]

@@ -89,16 +89,16 @@ fn accepted(schema: &Value) -> Value {
 
 fn object(schema: &Value, properties: &Object<String, Value>) -> Value {
     let is_required = |property: &Value| !property[REQUIRED].is_null();
-    let entry = |(key, property): (&String, &Value)| {
+    let entries = properties.iter().map(|(key, property)| {
         let mut value = for_editors(property);
         if !is_required(property) {
             accept_null(&mut value);
         }
         (key.clone(), value)
-    };
+    });
     let mut object = json!({
         "type": "object",
-        "properties": properties.iter().map(entry).collect::<Object<_, _>>(),
+        "properties": entries.collect::<Object<_, _>>(),
         "additionalProperties": false
     });
     let required = properties
