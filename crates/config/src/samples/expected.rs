@@ -31,27 +31,20 @@ impl Expected {
             | Value::String(_)
             | Value::Object(_)) => vec![one],
         };
-        let alert = |item: Value| match item {
-            Value::Object(fields) => checked(fields),
-            Value::Null
-            | Value::Bool(_)
-            | Value::Number(_)
-            | Value::String(_)
-            | Value::Array(_) => {
-                Err("expected is no mapping with title, type, severity and status".to_owned())
-            }
-        };
         items
             .into_iter()
-            .map(alert)
+            .map(checked)
             .collect::<Result<_, _>>()
             .map(Self)
     }
 }
 
-fn checked(fields: Map<String, Value>) -> Result<Map<String, Value>, String> {
-    let known = |key: &str| REQUIRED.contains(&key) || OPTIONAL.contains(&key);
-    if let Some(key) = fields.keys().find(|key| !known(key)) {
+fn checked(alert: Value) -> Result<Map<String, Value>, String> {
+    let Value::Object(fields) = alert else {
+        return Err("expected is no mapping with title, type, severity and status".to_owned());
+    };
+    let mut keys = fields.keys().map(String::as_str);
+    if let Some(key) = keys.find(|key| !REQUIRED.contains(key) && !OPTIONAL.contains(key)) {
         return Err(format!(
             "{key} in expected is unknown; accepted: {}",
             [&REQUIRED[..], &OPTIONAL[..]].concat().join(", ")

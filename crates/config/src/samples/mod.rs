@@ -47,16 +47,18 @@ const EMBEDDED: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/samples.rs"));
 
 /// The samples of the built-in sources.
 pub fn builtin() -> Vec<Sample> {
-    let sample = |embedded: &Embedded| Sample {
-        source: embedded.source.to_owned(),
-        incident: embedded.incident.to_owned(),
-        path: [embedded.source, embedded.incident, embedded.file]
-            .iter()
-            .collect(),
-        body: embedded.body.to_vec(),
-        expected: embedded.expected.to_owned(),
-    };
-    EMBEDDED.iter().map(sample).collect()
+    EMBEDDED
+        .iter()
+        .map(|embedded| Sample {
+            source: embedded.source.to_owned(),
+            incident: embedded.incident.to_owned(),
+            path: [embedded.source, embedded.incident, embedded.file]
+                .iter()
+                .collect(),
+            body: embedded.body.to_vec(),
+            expected: embedded.expected.to_owned(),
+        })
+        .collect()
 }
 
 /// The reason why a sample fails.
@@ -116,10 +118,9 @@ pub fn load(folder: &Path) -> io::Result<Vec<Sample>> {
                     fs::read_to_string(path.with_extension("expected.yaml")).map_err(|error| {
                         io::Error::new(error.kind(), format!("{}: {error}", path.display()))
                     })?;
-                let (source, incident) = (name_of(&source), name_of(&incident));
                 samples.push(Sample {
-                    source,
-                    incident,
+                    source: name_of(&source),
+                    incident: name_of(&incident),
                     path,
                     body,
                     expected,
@@ -244,10 +245,8 @@ fn folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let unreadable =
-        |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", folder.display()));
     let entries = fs::read_dir(folder)
-        .map_err(unreadable)?
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", folder.display())))?
         .map(|entry| entry.map(|entry| entry.path()));
     let mut entries = entries.collect::<io::Result<Vec<_>>>()?;
     entries.sort();

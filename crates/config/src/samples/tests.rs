@@ -2,6 +2,7 @@
 
 use crate::samples::*;
 use crate::{BUILTIN, ConfiguredSources, parse_source};
+use serde_json::{Value, json};
 use tarsy_core::alert::Alert;
 use tarsy_core::intake::sentences;
 use tarsy_core::sources::Note;
@@ -76,7 +77,8 @@ fn the_table_of_all_samples_can_be_printed() {
     for sample in load(&folder()).unwrap() {
         for part in intake().read(&sample.body, &Hints::default()).unwrap() {
             let Part { alert, .. } = part;
-            let (severity, status) = (alert.severity.as_str(), alert.status.as_str());
+            let severity = alert.severity.as_str();
+            let status = alert.status.as_str();
             let place = format!("{}/{}", sample.source, sample.incident);
             println!(
                 "{place:<40} {status:<12} {severity:<8} {:<40} {}",
@@ -121,7 +123,10 @@ fn the_check_finds_every_kind_of_fault() {
         .iter()
         .map(SampleFault::to_string)
         .collect();
-    let short = |text: &String| text.split("datadog@").next().unwrap_or_default().to_owned();
+    let beginnings: Vec<&str> = faults
+        .iter()
+        .filter_map(|fault| fault.split("datadog@").next())
+        .collect();
     let expected = [
         "a/02: status is \"resolved\"; expected \"firing\"",
         "a/03: the fingerprint [\"",
@@ -131,34 +136,39 @@ fn the_check_finds_every_kind_of_fault() {
         "f/01: 1 alerts; expected 0",
         "b/01: its fingerprint ",
     ];
-    assert_eq!(faults.iter().map(short).collect::<Vec<_>>(), expected);
+    assert_eq!(beginnings, expected);
+}
+
+fn home(status: &str) -> Value {
+    json!({"host": "db-3", "title": "Disk full", "status": status, "severity": "critical"})
+}
+
+fn group(status: &str) -> Value {
+    let labels = json!({"alertname": "DiskFull", "severity": "critical", "instance": "db-3"});
+    let alert = json!({"status": status, "labels": labels});
+    json!({"receiver": "t", "status": status, "alerts": [alert], "groupKey": "{}:{}", "version": "4"})
 }
 
 /// A body of another form is neither dropped nor taken for a test, whatever the source of its path.
 #[test]
 fn a_body_of_another_form_is_read_at_every_path() {
     let intake = intake();
-    let home = |status: &str| serde_json::json!({"host": "db-3", "title": "Disk full", "status": status, "severity": "critical"});
-    let group = |status: &str| {
-        let labels = serde_json::json!({"alertname": "DiskFull", "severity": "critical", "instance": "db-3"});
-        let alert = serde_json::json!({"status": status, "labels": labels});
-        serde_json::json!({"receiver": "t", "status": status, "alerts": [alert], "groupKey": "{}:{}", "version": "4"})
-    };
     for source in intake
         .sources()
         .iter()
         .filter(|source| !source.is_only_named())
     {
-        for form in [&home as &dyn Fn(&str) -> serde_json::Value, &group] {
-            let read = |body: serde_json::Value| {
+        for form in [home, group] {
+            let read = |body: Value| {
                 let hints = Hints {
                     source: Some(source.name.clone()),
                     ..Hints::default()
                 };
                 intake.part(body.to_string().as_bytes(), &hints).unwrap()
             };
-            let (firing, resolved) = (read(form("firing")), read(form("resolved")));
-            let text = read(serde_json::Value::String(form("firing").to_string()));
+            let firing = read(form("firing"));
+            let resolved = read(form("resolved"));
+            let text = read(Value::String(form("firing").to_string()));
             for (part, status) in [
                 (&firing, AlertStatus::Firing),
                 (&text, AlertStatus::Firing),
@@ -251,7 +261,8 @@ fn every_decision_about_a_sample_has_one_sentence() {
                     .filter(|sentence| sentence.starts_with(&begin))
                     .count()
             };
-            let (status, severity) = (status.as_str(), severity.as_str());
+            let status = status.as_str();
+            let severity = severity.as_str();
             let body = String::from_utf8_lossy(&body);
             assert_eq!(
                 said(format!("The source is {source}, because ")),

@@ -150,9 +150,9 @@ impl Stage {
                 "this stage has {agents} agents; replicas are of a single one"
             ));
         }
-        if let Some(field) = field
-            .get("synthesis")
-            .filter(|_| agents == 1 && self.replicas == 1)
+        if agents == 1
+            && self.replicas == 1
+            && let Some(field) = field.get("synthesis")
         {
             field.fault(
                 "this stage has one agent; a synthesis follows several agents or replicas"

@@ -120,16 +120,16 @@ const PEM_FILE: &str = "the path of a PEM file";
 /// A limit for each provider that may have one.
 fn concurrency(_: &mut SchemaGenerator) -> Schema {
     let keys = std::iter::once("default").chain(provider::counted().map(|provider| provider.name));
-    let limit = |key: &str| {
+    let properties = keys.map(|key| {
         let whose = if key == "default" {
             "a provider without its own"
         } else {
             key
         };
         let description = format!("The limit of {whose}.");
-        json!({"type": "integer", "minimum": 1, "maximum": MAX_CALLS, "description": description})
-    };
-    let properties = keys.map(|key| (key.to_owned(), limit(key)));
+        let limit = json!({"type": "integer", "minimum": 1, "maximum": MAX_CALLS, "description": description});
+        (key.to_owned(), limit)
+    });
     json_schema!({"type": "object", "properties": properties.collect::<Object<_, _>>()})
 }
 

@@ -170,7 +170,8 @@ mod tests {
         let config =
             parsed("defaults: {llm_provider: a, fallback_providers: [b, c]}\nagents: {sre: {fallback_providers: []}}")
                 .unwrap();
-        let (lower, upper) = (&config.defaults.settings, &config.agents["sre"].settings);
+        let lower = &config.defaults.settings;
+        let upper = &config.agents["sre"].settings;
         assert_eq!(upper.over(lower).fallback_providers, Some(vec![]));
         let names = ["b", "c"].map(str::to_owned).to_vec();
         assert_eq!(

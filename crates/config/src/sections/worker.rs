@@ -70,7 +70,8 @@ const MAX_SLOTS: u32 = 20_000;
 
 impl Worker {
     pub(crate) fn check(&mut self, field: &Field<'_>) {
-        let (slots, reserved) = (self.slots, self.reserved_critical_slots);
+        let slots = self.slots;
+        let reserved = self.reserved_critical_slots;
         if reserved >= slots {
             field.at("reserved_critical_slots").fault(format!(
                 "{reserved} of {slots} slots; at least one slot must remain for other alerts"

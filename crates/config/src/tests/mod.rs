@@ -52,13 +52,12 @@ fn without_a_file_one_agent_investigates_everything_with_a_recording() {
         summarize_with: None,
         max_tokens: Some(0),
     };
-    let (chain, synthesis) = ("default".to_owned(), Synthesis::default());
     assert_eq!(
         config.defaults,
         Defaults {
-            chain,
+            chain: "default".to_owned(),
             success_policy: SuccessPolicy::Any,
-            synthesis,
+            synthesis: Synthesis::default(),
             settings
         }
     );
@@ -496,16 +495,12 @@ fn ages_and_pool_size_are_read_shown_and_validated() {
     );
     let text = "database: {pool_size: 3}\nretention: {sessions: 90d, llm_interactions: 36h}\n";
     let config = Config::parse("tarsy.yaml", text, &env).unwrap();
-    let (sessions, llm_interactions) = (
-        Some(Duration::from_hours(90 * 24)),
-        Some(Duration::from_hours(36)),
-    );
     assert_eq!(config.database.pool_size, 3);
     assert_eq!(
         config.retention,
         Retention {
-            sessions,
-            llm_interactions,
+            sessions: Some(Duration::from_hours(90 * 24)),
+            llm_interactions: Some(Duration::from_hours(36)),
             ..Retention::default()
         }
     );

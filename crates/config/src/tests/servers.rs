@@ -31,14 +31,12 @@ fn the_scope_of_a_server_is_the_worker_or_the_session_with_a_hint_about_its_cost
         let text = format!("worker: {{slots: 7}}\nmcp_servers: {{a: {{{keys}}}}}");
         Config::parse("f", &text, &env).map_err(|faults| faults.to_string())
     };
-    let about_servers = |config: &Config| {
-        hints(config)
-            .into_iter()
-            .filter(|hint| hint.starts_with("mcp_servers"))
-            .collect::<Vec<_>>()
-    };
     let found = |keys: &str| {
-        read(keys).map(|config| (config.mcp_servers["a"].scope, about_servers(&config)))
+        read(keys).map(|config| {
+            let mut hints = hints(&config);
+            hints.retain(|hint| hint.starts_with("mcp_servers"));
+            (config.mcp_servers["a"].scope, hints)
+        })
     };
     assert_eq!(found("command: c"), Ok((ServerScope::Worker, vec![])));
     assert_eq!(

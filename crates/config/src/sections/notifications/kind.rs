@@ -1,7 +1,7 @@
 //! The kinds of routes: Slack, Microsoft Teams, and a generic webhook. The address of a chat is a secret, so it comes
 //! from a file or a variable; both are read again for every message.
 
-use crate::read::reader::{Field, Map};
+use crate::read::reader::Map;
 use crate::secret::SecretSource;
 
 const SLACK_API: &str = "https://slack.com/api";
@@ -120,11 +120,10 @@ impl RouteKind {
 }
 
 fn slack(map: &mut Map<'_>) -> Option<RouteKind> {
-    let (url, token) = (secret(map, Keys::URL), secret(map, Keys::TOKEN));
-    let (channel, api_url) = (
-        map.get("channel"),
-        map.get("api_url").and_then(|field| field.url()),
-    );
+    let url = secret(map, Keys::URL);
+    let token = secret(map, Keys::TOKEN);
+    let channel = map.get("channel");
+    let api_url = map.get("api_url").and_then(|field| field.url());
     let thread_channels = map.list("thread_channels", |field| {
         let channel = field.text()?;
         if !is_channel(&channel) {
@@ -198,8 +197,9 @@ fn is_channel(text: &str) -> bool {
 
 fn webhook(map: &mut Map<'_>) -> Option<RouteKind> {
     let plain = map.get("url");
-    let (of_file, key) = (secret(map, Keys::URL), secret(map, Keys::SECRET));
-    let url = match (plain, of_file) {
+    let hidden = secret(map, Keys::URL);
+    let key = secret(map, Keys::SECRET);
+    let url = match (plain, hidden) {
         (Some(field), None) => WebhookAddress::Plain(field.url()?),
         (None, Some(secret)) => WebhookAddress::Secret(secret),
         (Some(field), Some(_)) => {
@@ -258,16 +258,16 @@ fn required(map: &mut Map<'_>, keys: Keys) -> Option<SecretSource> {
 }
 
 fn secret(map: &mut Map<'_>, keys: Keys) -> Option<SecretSource> {
-    let (file, variable) = (map.get(keys.file), map.get(keys.variable));
-    if let Some(variable) = variable.as_ref().filter(|_| file.is_some()) {
+    let file = map.get(keys.file);
+    let variable = map.get(keys.variable);
+    if let (Some(_), Some(variable)) = (&file, &variable) {
         variable.fault(format!(
             "a second source; accepted: either {} or {}",
             keys.file, keys.variable
         ));
     }
-    let path = |field: &Field<'_>| field.text().map(SecretSource::File);
     match file {
-        Some(file) => path(&file),
+        Some(file) => file.text().map(SecretSource::File),
         None => variable?.variable_name().map(SecretSource::Variable),
     }
 }

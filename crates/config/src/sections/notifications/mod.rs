@@ -54,8 +54,8 @@ impl NotificationRoute {
                     .unwrap_or_default(),
             };
             let timeout = map.get("timeout").and_then(|field| field.duration(1..=60));
-            let (template, started_template) =
-                (template(map, "template"), template(map, "started_template"));
+            let template = read_template(map, "template");
+            let started_template = read_template(map, "started_template");
             Some(Self {
                 kind: RouteKind::read(map)?,
                 filter,
@@ -71,7 +71,7 @@ fn severity(field: &Field<'_>) -> Option<Severity> {
     field.choice(&Severity::ALL, Severity::as_str)
 }
 
-fn template(map: &mut Map<'_>, key: &'static str) -> Option<Template> {
+fn read_template(map: &mut Map<'_>, key: &'static str) -> Option<Template> {
     let field = map.get(key)?;
     let text = field.text()?;
     Template::parse(&text)

@@ -111,7 +111,7 @@ impl Connection {
         }
         let is_recording = provider.is_some_and(|row| row.protocol == Protocol::Recording);
         for key in ["first_chunk_timeout", "stall_timeout", "answer_timeout"] {
-            if let Some(field) = field.get(key).filter(|_| is_recording) {
+            if is_recording && let Some(field) = field.get(key) {
                 field.fault("a scripted provider asks no model".to_owned());
             }
         }
@@ -124,7 +124,8 @@ impl Connection {
             if let (Some(part), Some(whole)) = (part, self.answer_timeout)
                 && part > whole
             {
-                let (time, limit) = (show_duration(part), show_duration(whole));
+                let time = show_duration(part);
+                let limit = show_duration(whole);
                 let fault = format!("{time}; accepted: at most answer_timeout ({limit})");
                 field.at(key).fault(fault);
             }

@@ -110,7 +110,7 @@ impl LlmProvider {
         if !recorded && named.is_some() && !field.has("model") {
             field.missing("model", "the provider's name for the model");
         }
-        if let Some(field) = field.get("transcript").filter(|_| !recorded) {
+        if !recorded && let Some(field) = field.get("transcript") {
             field.fault("only a scripted provider replays a recording".to_owned());
         }
         let needed = row.map_or("", |row| row.needed_base_url);

@@ -88,7 +88,9 @@ impl AlertRoute {
 
     fn check(&mut self, field: &Field<'_>) {
         self.tools = self.tools.take().filter(|tools| !tools.is_empty());
-        if let Some(field) = field.get("reason").filter(|_| !self.ignore) {
+        if !self.ignore
+            && let Some(field) = field.get("reason")
+        {
             field.fault("a reason without ignore: true".to_owned());
         }
         if let Some(key) = self.without_effect() {
@@ -149,11 +151,14 @@ impl Routes {
 
     /// Routes that no alert reaches, because all of theirs belong to an earlier one; each with that one.
     pub fn covered(&self) -> Vec<(&AlertRoute, &AlertRoute)> {
-        let covering = |(at, route)| {
-            let earlier = self.0.iter().take(at).find(|earlier| earlier.covers(route));
-            earlier.map(|earlier| (route, earlier))
-        };
-        self.0.iter().enumerate().filter_map(covering).collect()
+        let mut covered = Vec::new();
+        for (at, route) in self.0.iter().enumerate() {
+            let mut earlier = self.0.iter().take(at);
+            if let Some(earlier) = earlier.find(|earlier| earlier.covers(route)) {
+                covered.push((route, earlier));
+            }
+        }
+        covered
     }
 }
 

@@ -27,7 +27,6 @@ fn faults(routes: &str) -> String {
 #[test]
 fn the_first_route_whose_matchers_all_hold_counts() {
     let routes = config(ROUTES).routes;
-    let chosen = |facts: Facts| routes.first(&facts).unwrap().name.clone();
     for (facts, expected) in [
         (
             Facts::from([("@type", "Watchdog"), ("cluster", "dev")]),
@@ -54,7 +53,7 @@ fn the_first_route_whose_matchers_all_hold_counts() {
             "rest",
         ),
     ] {
-        assert_eq!(chosen(facts.clone()), expected, "{facts:?}");
+        assert_eq!(routes.first(&facts).unwrap().name, expected, "{facts:?}");
     }
     let ignored: Vec<_> = routes.iter().map(AlertRoute::ignored_because).collect();
     assert_eq!(

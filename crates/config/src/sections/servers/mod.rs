@@ -135,6 +135,8 @@ pub fn server_name_fault(name: &str) -> Option<&'static str> {
     if name.contains("__") || name.ends_with('_') {
         return Some("must not contain __ or end with _");
     }
-    let is_accepted = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    (!name.chars().all(is_accepted)).then_some("may contain only letters, digits, _ and -")
+    let is_plain = name
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    (!is_plain).then_some("may contain only letters, digits, _ and -")
 }

@@ -184,7 +184,7 @@ fn check_address(field: &Field<'_>) {
     if let Some(url) = field.get("url").filter(|url| url.resolved().is_some()) {
         url.url();
     }
-    if let Some(file) = field.get("token_file").filter(|_| field.has("token_env")) {
+    if let (Some(_), Some(file)) = (field.get("token_env"), field.get("token_file")) {
         file.fault("a second token; accepted: either token_env or token_file".to_owned());
     }
     let headers = field.get("headers").filter(Field::is_map);

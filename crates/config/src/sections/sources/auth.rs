@@ -115,14 +115,6 @@ fn hmac(map: &mut Map<'_>) -> Option<SourceAuth> {
 fn sns(map: &mut Map<'_>) -> Option<SourceAuth> {
     let topics = map.required("topics", TOPIC)?;
     let confirm = map.get("confirm").and_then(|field| field.flag());
-    let topic = |field: &Field<'_>| {
-        let arn = field.text()?;
-        if !is_topic(&arn) {
-            field.expected(TOPIC);
-            return None;
-        }
-        Some(arn)
-    };
     let listed = topics.list()?;
     if listed.is_empty() {
         topics.expected(TOPIC);
@@ -132,6 +124,15 @@ fn sns(map: &mut Map<'_>) -> Option<SourceAuth> {
         topics: listed.iter().filter_map(topic).collect(),
         confirm: confirm.unwrap_or_default(),
     })
+}
+
+fn topic(field: &Field<'_>) -> Option<String> {
+    let arn = field.text()?;
+    if !is_topic(&arn) {
+        field.expected(TOPIC);
+        return None;
+    }
+    Some(arn)
 }
 
 /// Whether a text is `arn:<partition>:sns:<region>:<account>:<name>`.
@@ -149,21 +150,25 @@ fn is_topic(arn: &str) -> bool {
         return false;
     };
     let plain = name.strip_suffix(".fifo").unwrap_or(name);
-    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    let is_region = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     !region.is_empty()
-        && region.chars().all(is_region)
+        && region
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
         && account.len() == 12
         && account.chars().all(|c| c.is_ascii_digit())
         && !plain.is_empty()
         && name.len() <= MAX_TOPIC_NAME_BYTES
-        && plain.chars().all(is_name)
+        && plain
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
 }
 
 fn header_name(field: &Field<'_>) -> Option<String> {
     let name = field.text()?;
-    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-    if name.is_empty() || !name.chars().all(is_token) {
+    let is_token = name
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c));
+    if name.is_empty() || !is_token {
         field.expected("the name of a header, such as X-Signature");
         return None;
     }

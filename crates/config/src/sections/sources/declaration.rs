@@ -161,26 +161,26 @@ fn key(field: &Field<'_>, scope: &Scope) -> Vec<Vec<Expression>> {
         return Vec::new();
     }
     if items.iter().all(Field::is_text) {
-        return vec![
-            items
-                .iter()
-                .filter_map(|part| scope.expression(part))
-                .collect(),
-        ];
+        return vec![expressions(&items, scope)];
     }
-    let list = |field: &Field<'_>| -> Option<Vec<Expression>> {
-        let parts = field.list()?;
+    let mut lists = Vec::new();
+    for item in &items {
+        let Some(parts) = item.list() else {
+            continue;
+        };
         if parts.is_empty() {
-            field.expected(KEY);
+            item.expected(KEY);
         }
-        Some(
-            parts
-                .iter()
-                .filter_map(|part| scope.expression(part))
-                .collect(),
-        )
-    };
-    items.iter().filter_map(list).collect()
+        lists.push(expressions(&parts, scope));
+    }
+    lists
+}
+
+fn expressions(parts: &[Field<'_>], scope: &Scope) -> Vec<Expression> {
+    parts
+        .iter()
+        .filter_map(|part| scope.expression(part))
+        .collect()
 }
 
 fn label(field: &Field<'_>, scope: &Scope) -> Option<LabelSource> {
@@ -192,7 +192,8 @@ fn label(field: &Field<'_>, scope: &Scope) -> Option<LabelSource> {
         let object = map.get("object").map(|field| scope.pointer(&field));
         let list = map.get("list").map(|field| scope.pointer(&field));
         let separator = map.text("split").filter(|separator| !separator.is_empty());
-        let (name, value) = (field_pointer(map, "name"), field_pointer(map, "value"));
+        let name = field_pointer(map, "name");
+        let value = field_pointer(map, "value");
         match (object, list, separator, name, value) {
             (Some(object), None, None, None, None) => Some(LabelSource::Object(object?)),
             (None, Some(list), Some(separator), None, None) => Some(LabelSource::Split {
@@ -231,50 +232,51 @@ fn field_pointer(map: &mut Map<'_>, key: &'static str) -> Option<Pointer> {
 }
 
 fn links(field: &Field<'_>, scope: &Scope) -> Vec<LinkSource> {
-    let link = |(name, field): (String, Field<'_>)| {
-        Some(LinkSource {
-            name,
-            url: scope.expression(&field)?,
+    field
+        .entries()
+        .into_iter()
+        .filter_map(|(name, field)| {
+            let url = scope.expression(&field)?;
+            Some(LinkSource { name, url })
         })
-    };
-    field.entries().into_iter().filter_map(link).collect()
+        .collect()
 }
 
 fn refs(field: &Field<'_>, scope: &Scope) -> Vec<RefSource> {
-    let each = |(name, field): (String, Field<'_>)| {
-        Some(RefSource {
-            id: scope.expression(&field)?,
-            name: ref_name(name, &field)?,
+    named_refs(field)
+        .into_iter()
+        .filter_map(|(name, field)| {
+            let id = scope.expression(&field)?;
+            let name = ref_name(name, &field)?;
+            Some(RefSource { id, name })
         })
-    };
-    named_refs(field).into_iter().filter_map(each).collect()
+        .collect()
 }
 
 /// The references of a source that code reads: `{ticket: annotations.jira}`.
 pub(super) fn tag_refs(map: &mut Map<'_>) -> Vec<TagRef> {
-    let each = |(name, field): (String, Field<'_>)| {
-        let text = field.text()?;
-        let tag = match text.split_once('.').filter(|(_, tag)| !tag.is_empty()) {
-            Some(("labels", tag)) => Tag::Label(tag.to_owned()),
-            Some(("annotations", tag)) => Tag::Annotation(tag.to_owned()),
-            Some(_) | None => {
-                field.expected(
-                    "a label or an annotation, such as labels.ticket or annotations.ticket",
-                );
-                return None;
-            }
-        };
-        Some(TagRef {
-            name: ref_name(name, &field)?,
-            tag,
-        })
-    };
     map.get("refs")
         .map(|field| named_refs(&field))
         .unwrap_or_default()
         .into_iter()
-        .filter_map(each)
+        .filter_map(|(name, field)| {
+            let tag = tag(&field)?;
+            let name = ref_name(name, &field)?;
+            Some(TagRef { name, tag })
+        })
         .collect()
+}
+
+fn tag(field: &Field<'_>) -> Option<Tag> {
+    let text = field.text()?;
+    match text.split_once('.').filter(|(_, tag)| !tag.is_empty()) {
+        Some(("labels", tag)) => Some(Tag::Label(tag.to_owned())),
+        Some(("annotations", tag)) => Some(Tag::Annotation(tag.to_owned())),
+        Some(_) | None => {
+            field.expected("a label or an annotation, such as labels.ticket or annotations.ticket");
+            None
+        }
+    }
 }
 
 fn named_refs<'f>(field: &Field<'f>) -> Vec<(String, Field<'f>)> {
@@ -290,8 +292,10 @@ fn named_refs<'f>(field: &Field<'f>) -> Vec<(String, Field<'f>)> {
 
 /// A name of a reference, which destinations and templates use.
 fn ref_name(name: String, field: &Field<'_>) -> Option<String> {
-    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    if name.is_empty() || name.len() > MAX_REF_NAME || !name.chars().all(is_plain) {
+    let is_plain = name
+        .chars()
+        .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if name.is_empty() || name.len() > MAX_REF_NAME || !is_plain {
         field.fault(format!(
             "{name:?} as a name; accepted: at most {MAX_REF_NAME} lower-case letters, digits and _"
         ));

@@ -141,63 +141,67 @@ impl Scope {
         key: &'static str,
     ) -> Option<Vec<Condition>> {
         let entries = map.get(key)?.entries();
-        let read = |(text, field): &(String, Field<'_>)| {
-            let pointer = self.pointer_of(field, text)?;
+        let conditions = entries.iter().filter_map(|(text, field)| {
             Some(Condition {
-                pointer,
+                pointer: self.pointer_of(field, text)?,
                 words: words_of(field)?.into_iter().collect(),
             })
-        };
-        Some(entries.iter().filter_map(read).collect())
+        });
+        Some(conditions.collect())
     }
 
     /// Pointers with the texts that they are in a test, or the values that they have. A text that ends with `*` stands
     /// for all that begin with it.
     pub(super) fn test_signs(&self, map: &mut Map<'_>) -> Option<Vec<TestSign>> {
         let entries = map.get("test")?.entries();
-        let read = |(text, field): &(String, Field<'_>)| {
-            let pointer = self.pointer_of(field, text)?;
-            let signs = one_or_several(field.written());
-            if signs.is_empty()
-                || signs
-                    .iter()
-                    .any(|sign| sign.is_array() || sign.is_object() || *sign == "" || *sign == "*")
-            {
-                field.expected(
-                    "a text, number, true, false or null that it is, or the beginning of a text with * behind it; or a list of them",
-                );
-                return None;
-            }
-            let sign = |value: Value| match value {
-                Value::String(text) => match text.strip_suffix('*') {
-                    Some(beginning) => Sign::Begins(beginning.to_owned()),
-                    None => Sign::Equals(text),
-                },
-                other @ (Value::Null
-                | Value::Bool(_)
-                | Value::Number(_)
-                | Value::Array(_)
-                | Value::Object(_)) => Sign::Is(other),
-            };
+        let signs = entries.iter().filter_map(|(text, field)| {
             Some(TestSign {
-                pointer,
-                signs: signs.into_iter().map(sign).collect(),
+                pointer: self.pointer_of(field, text)?,
+                signs: signs_of(field)?,
             })
-        };
-        Some(entries.iter().filter_map(read).collect())
+        });
+        Some(signs.collect())
+    }
+}
+
+fn signs_of(field: &Field<'_>) -> Option<Vec<Sign>> {
+    let signs = one_or_several(field.written());
+    if signs.is_empty()
+        || signs
+            .iter()
+            .any(|sign| sign.is_array() || sign.is_object() || *sign == "" || *sign == "*")
+    {
+        field.expected(
+            "a text, number, true, false or null that it is, or the beginning of a text with * behind it; or a list of them",
+        );
+        return None;
+    }
+    Some(signs.into_iter().map(sign).collect())
+}
+
+fn sign(value: Value) -> Sign {
+    match value {
+        Value::String(text) => match text.strip_suffix('*') {
+            Some(beginning) => Sign::Begins(beginning.to_owned()),
+            None => Sign::Equals(text),
+        },
+        other @ (Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::Array(_)
+        | Value::Object(_)) => Sign::Is(other),
     }
 }
 
 /// A word or a list of words.
 fn words_of(field: &Field<'_>) -> Option<Vec<String>> {
-    let word = |value: Value| match value {
-        Value::String(text) if !text.trim().is_empty() => Some(text),
-        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
-        Value::Null | Value::String(_) | Value::Array(_) | Value::Object(_) => None,
-    };
     let words: Option<Vec<String>> = one_or_several(field.written())
         .into_iter()
-        .map(word)
+        .map(|value| match value {
+            Value::String(text) if !text.trim().is_empty() => Some(text),
+            Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+            Value::Null | Value::String(_) | Value::Array(_) | Value::Object(_) => None,
+        })
         .collect();
     let words = words.filter(|words| !words.is_empty());
     if words.is_none() {

@@ -167,9 +167,11 @@ fn declared(map: &mut Map<'_>, base: Source) -> Reader {
 
 /// The reason why a text is no name of a source. It is a part of a path and of subjects.
 pub fn source_name_fault(name: &str) -> Option<String> {
-    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
+    let is_plain = name
+        .chars()
+        .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_'));
     let begins = name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
-    if !begins || name.len() > MAX_NAME_BYTES || !name.chars().all(is_plain) {
+    if !begins || name.len() > MAX_NAME_BYTES || !is_plain {
         return Some(format!("{name:?} as a name; accepted: {NAME}"));
     }
     RESERVED.contains(&name).then(|| {

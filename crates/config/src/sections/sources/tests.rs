@@ -35,14 +35,11 @@ const SHOP: &str = "
 fn a_source_of_ten_lines_reads_its_alerts() {
     let config = read(SHOP);
     let intake = Intake::new(config.sources.all());
-    let body = |state: &str, at: u32| {
-        json!({"check": {"id": 7, "state": state}, "host": "web-1", "title": "[high] disk", "prio": 9,
-               "changed_at": format!("2026-11-25T10:00:{at:02}Z")})
-        .to_string()
-    };
-    let of = |state: &str, at| {
+    let of = |state: &str, at: u32| {
+        let body = json!({"check": {"id": 7, "state": state}, "host": "web-1", "title": "[high] disk", "prio": 9,
+               "changed_at": format!("2026-11-25T10:00:{at:02}Z")});
         intake
-            .part(body(state, at).as_bytes(), &Hints::default())
+            .part(body.to_string().as_bytes(), &Hints::default())
             .unwrap()
             .alert
     };
@@ -227,8 +224,13 @@ fn the_words_of_a_declared_source_decide_which_elements_are_worst() {
                 severity: {from: '@/level', map: {red: critical, blue: low}}\n";
     let config = Config::parse("tarsy.yaml", yaml, &|_| None).unwrap();
     let intake = Intake::new(config.sources.all());
-    let event = |id: usize| json!({"id": id, "name": "Stock", "level": if id == 700 { "red" } else { "blue" }, "x": "y".repeat(50)});
-    let body = json!({"shop": 1, "events": (0..1_000).map(event).collect::<Vec<_>>()}).to_string();
+    let events: Vec<_> = (0..1_000)
+        .map(|id| {
+            let level = if id == 700 { "red" } else { "blue" };
+            json!({"id": id, "name": "Stock", "level": level, "x": "y".repeat(50)})
+        })
+        .collect();
+    let body = json!({"shop": 1, "events": events}).to_string();
     let reduced = intake
         .reduced(body.as_bytes(), &Hints::default(), 8 * 1024)
         .unwrap()

@@ -87,7 +87,7 @@ struct WithToken {
 
 impl RunbookSource {
     fn check(&self, field: &Field<'_>) {
-        if let Some(variable) = field.get("token_env").filter(|_| field.has("token_file")) {
+        if let (Some(_), Some(variable)) = (field.get("token_file"), field.get("token_env")) {
             variable.fault("a second token; accepted: either token_file or token_env".to_owned());
         }
         if self.token.is_some() && !self.host.is_one_host() {
