@@ -47,7 +47,7 @@ impl TopologyChanges {
 
 impl Nats {
     /// Creates missing streams and consumers, updates those that differ, and verifies the result. A stream keeps
-    /// additional replicas, and every bound that is larger than a [`super::Bound::AtLeast`].
+    /// additional replicas, and every bound that is larger than its default.
     ///
     /// # Errors
     ///
