@@ -125,8 +125,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_first_part_of_a_compressed_page_does_not_wait_for_the_rest() {
         let first = stream::iter([Ok::<_, Infallible>("the first part")]);
-        let route = get(async || Html(Body::from_stream(first.chain(stream::pending()))));
-        let router: Router = Router::new().route("/", route).layer(compression());
+        let router: Router = Router::new()
+            .route(
+                "/",
+                get(async || Html(Body::from_stream(first.chain(stream::pending())))),
+            )
+            .layer(compression());
         let request = Request::builder()
             .header(ACCEPT_ENCODING, "gzip")
             .body(Body::empty())
