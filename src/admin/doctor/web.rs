@@ -21,7 +21,7 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(4);
 /// The parts of a running web server that its checks use.
 #[derive(Debug)]
 pub struct Part {
-    /// The connection, or the reason why there is none.
+    /// The connection to the broker. An error has the reason why the role could not connect.
     pub nats: Result<Nats, String>,
     pub addresses: Addresses,
     pub topology: TopologySettings,

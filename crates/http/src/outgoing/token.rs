@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use reqwest::header::HeaderValue;
+use tokio::fs::File;
+use tokio::io::AsyncReadExt as _;
 
 /// A longer secret is refused.
 pub const MAX_BYTES: u64 = 16 * 1024;
@@ -44,7 +46,14 @@ pub async fn read_file(file: &Path) -> Result<String, FileFault> {
     if size > MAX_BYTES {
         return Err(FileFault::TooLong(size));
     }
-    Ok(tokio::fs::read_to_string(file).await?)
+    // The file may grow meanwhile, and a pipe or a device has no size.
+    let mut text = String::new();
+    let mut bounded = File::open(file).await?.take(MAX_BYTES + 1);
+    bounded.read_to_string(&mut text).await?;
+    if bounded.limit() == 0 {
+        return Err(FileFault::TooLong(MAX_BYTES + 1));
+    }
+    Ok(text)
 }
 
 /// The value of the header `Authorization` that sends a token; no debug output shows it. `None` for an empty text, or
@@ -57,4 +66,15 @@ pub fn bearer(text: &str) -> Option<HeaderValue> {
     let mut header = HeaderValue::from_str(&format!("Bearer {token}")).ok()?;
     header.set_sensitive(true);
     Some(header)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_file_without_a_size_is_read_up_to_the_limit() {
+        let fault = read_file(Path::new("/dev/zero")).await.unwrap_err();
+        assert_eq!(fault.to_string(), "16385 bytes; at most 16384 are read");
+    }
 }
