@@ -70,3 +70,24 @@ pub(super) fn parsed(text: &str) -> Result<Url, String> {
         .filter(|url| matches!(url.scheme(), "http" | "https"));
     url.ok_or_else(|| "its address is no URL that begins with http:// or https://".to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_secret_is_masked_from_the_moment_at_which_it_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("token");
+        std::fs::write(&file, "s3cret-t0ken\n").unwrap();
+        let mask = Mask::default();
+        let secrets = Secrets(mask.clone());
+        let header = secrets
+            .bearer(&SecretSource::File(file.display().to_string()))
+            .await
+            .unwrap();
+        assert_eq!(header, "Bearer s3cret-t0ken");
+        assert!(header.is_sensitive());
+        assert_eq!(mask.apply("a s3cret-t0ken"), "a [masked]");
+    }
+}
