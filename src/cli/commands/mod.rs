@@ -235,7 +235,9 @@ fn with_address_files(mut global: GlobalArgs) -> Result<GlobalArgs, Faults> {
     let database = from_file(global.database_url, "DATABASE_URL", &process_env)?;
     global.nats_credentials = credentials::of_nats(nats.file, &process_env)?;
     global.database_secrets = credentials::of_database(database.file, &process_env)?;
-    (global.nats_url, global.database_url) = (nats.text, database.text);
+    global.nats_url = nats.text;
+    // Compose files pass on a variable that is not set as a blank one.
+    global.database_url = database.text.filter(|url| !url.trim().is_empty());
     global.llm_credentials = llm_credentials(&process_env)?;
     Ok(global)
 }

@@ -301,13 +301,19 @@ async fn a_worker_paused_in_a_stream_shows_nothing_when_it_continues() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn half_a_sentence_is_shown_before_it_is_stored() {
-    let mut system = TestSystem::start(&["answer-3-middle"]).await;
+    let mut system = TestSystem::start(&["answer-3-start", "answer-3-middle"]).await;
     let (_worker, _) = system.worker("w1").await;
     let session = system.publish().await;
-    let mut watch = system.tarsy(
+    let asked = system.gates.next().await;
+    // Without a database the history comes over the connection on which the deltas were subscribed before, so a watcher
+    // that shows an earlier step has missed no delta of the answer.
+    let mut watch = Tarsy::spawn(
         "watch",
         &["watch", &session.to_string(), "--live", "always"],
+        &system.env("").each(),
     );
+    watch.line_with("describe_pod").await;
+    asked.open().await;
     let waiting = system.gates.next().await;
     let finals = format!(
         "SELECT count(*) FROM timeline_events WHERE session_id = '{}' AND event_type = 'final_analysis'",
@@ -325,7 +331,7 @@ async fn half_a_sentence_is_shown_before_it_is_stored() {
         session.0
     );
     let before = words(&system.database.text(&answered));
-    // A slow watcher may have received deltas of an earlier answer as well.
+    // The watcher may have received deltas of an earlier answer as well.
     let shown = loop {
         let line = watch.line_with("writing").await;
         let tail = words(
