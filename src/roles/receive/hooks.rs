@@ -242,7 +242,7 @@ pub(super) async fn keep_up(renewals: Vec<Renewal>) -> Infallible {
                 tracing::error!(
                     source = renewal.source,
                     fault,
-                    "secret of a source not read again: the last one stays in use"
+                    "secret of a source not reloaded: the previous one stays in use"
                 );
             }
             *last_fault = fault;

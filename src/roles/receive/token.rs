@@ -58,7 +58,7 @@ pub(super) async fn keep_up(token: Option<Token>) -> Infallible {
         if let Some(fault) = &fault
             && last_fault.as_ref() != Some(fault)
         {
-            tracing::error!(fault, "token not read again: the last one stays in use");
+            tracing::error!(fault, "token not reloaded: the previous one stays in use");
         }
         last_fault = fault;
     }

@@ -125,7 +125,7 @@ pub(super) async fn keep_up(renewed: Option<Renewed>) -> Infallible {
         if let Some(fault) = &fault
             && last_fault.as_ref() != Some(fault)
         {
-            tracing::error!(fault, "secret not read again: the last one stays in use");
+            tracing::error!(fault, "secret not reloaded: the previous one stays in use");
         }
         last_fault = fault;
     }

@@ -134,13 +134,13 @@ fn read(pod: &Pod) -> io::Result<Vec<Uuid>> {
         Ok(record) => {
             tracing::warn!(
                 other_pod = record.pod_uid,
-                "the state directory is of another pod: nothing is taken over"
+                "the state directory belongs to another pod: nothing is taken over"
             );
             Ok(Vec::new())
         }
         Err(error) => {
             tracing::warn!(
-                "the list of the pod's workers cannot be read: nothing is taken over: {error}"
+                "cannot read the list of the pod's workers: nothing is taken over: {error}"
             );
             Ok(Vec::new())
         }

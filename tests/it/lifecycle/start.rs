@@ -274,7 +274,7 @@ async fn a_worker_goes_to_the_servers_that_its_file_names_meanwhile() {
         .logged("nats servers not replaced: the file is faulty")
         .await;
     std::fs::write(&file, format!("{second_url}\n")).unwrap();
-    worker.logged("nats servers read again").await;
+    worker.logged("nats servers reloaded").await;
     system.nats.kill();
     let session = publish_on(&second_url).await;
     follow_on(&second_url, session).await.finish().await;

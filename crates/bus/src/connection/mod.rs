@@ -321,7 +321,7 @@ impl ConnectionEvents {
                     .send_modify(|dropped| *dropped = dropped.wrapping_add(1));
             }
             Event::LameDuckMode | Event::Draining => {
-                tracing::info!(%event, "nats connection ends soon")
+                tracing::info!(%event, "nats server is shutting down: it will close this connection")
             }
         }
     }

@@ -111,7 +111,7 @@ pub(super) async fn follow_file(client: Client, file: Secret, mut known: String)
                 servers, redacted, ..
             }) => match client.set_server_pool(servers.as_slice()).await {
                 Ok(()) => {
-                    tracing::info!(servers = redacted, "nats servers read again");
+                    tracing::info!(servers = redacted, "nats servers reloaded");
                     known = text;
                     faulty.clear();
                 }

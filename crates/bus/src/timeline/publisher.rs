@@ -218,7 +218,7 @@ impl<O: Outbox> Publisher<O> {
             tracing::error!(
                 session_id = %self.session,
                 session_seq = last.session_seq,
-                "last event differs between stream and database: the session has ended in both"
+                "the last event differs between stream and database: the session has ended in both"
             );
         }
         rows.retain(|row| row.session_seq > last.session_seq);

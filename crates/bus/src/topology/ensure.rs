@@ -196,7 +196,7 @@ async fn through_elections<T>(ask: impl AsyncFn() -> Result<T, Error>) -> Result
                 cause: Cause::TimedOut,
                 ..
             }) if Instant::now() < limit => {
-                tracing::info!(%object, reason, "no server has answered: asking again");
+                tracing::info!(%object, reason, "no server answered: trying again");
             }
             answer => return answer,
         }

@@ -201,7 +201,7 @@ impl<W: World> Dispatcher<W> {
             let detail = format!("the store takes too long for it, and not for others: {why}");
             return self.give_up(id, attempts_exhausted(detail)).await;
         }
-        tracing::warn!(session_id = %id, "message returned to the queue: the store takes too long: {why}");
+        tracing::warn!(session_id = %id, "message returned to the queue: the store took too long: {why}");
         let delay = redelivery.map_or(CANCELLING_DELAY, |redelivery| redelivery.delay);
         Ok(Admission::Retry(jittered(delay)))
     }
@@ -346,7 +346,7 @@ impl<W: World> Dispatcher<W> {
                 Err(Failure::Broken(Admission::Panicked))
             }
             Err(_elapsed) => {
-                tracing::warn!(session_id = %id, "message returned to the queue: preparing the alert takes too long");
+                tracing::warn!(session_id = %id, "message returned to the queue: preparing the alert took too long");
                 Err(Failure::Broken(Admission::Retry(jittered(self.lease()))))
             }
         }

@@ -193,7 +193,7 @@ fn switched(ids: Ids, state: &State, to: usize, entries: &[Entry]) {
     let to = provider_name(state, to);
     tracing::warn!(
         session_id = %ids.session_id, execution_id = %ids.execution_id, from, to, code,
-        "provider has failed, another one goes on"
+        "provider failed: falling back to another one"
     );
     metrics::counter!("tarsy_provider_fallbacks_total", "provider" => from, "code" => ErrorCode::of(code).as_str())
         .increment(1);

@@ -20,7 +20,7 @@ pub(crate) async fn reconcile<S: Sessions, F: Feed>(
         Ok(Some(divergence)) => divergence,
         Ok(None) => return Ok(None),
         Err(BrokerUnavailable(error)) => {
-            tracing::warn!(%session_id, error, "timeline not compared with the store: broker is unavailable");
+            tracing::warn!(%session_id, error, "timeline not compared with the store: the broker is unavailable");
             return Ok(None);
         }
     };

@@ -37,7 +37,7 @@ pub(super) fn offer(config: &ServerConfig, tools: &[Declared], mask: &Mask) -> V
     {
         let tool = mask.apply(&declared.tool.name);
         let left_out = declared.left_out.join(", ");
-        tracing::warn!(server = config.name, tool = %tool, left_out, "mcp tool has odd members");
+        tracing::warn!(server = config.name, tool = %tool, left_out, "mcp tool definition has unexpected members");
         let members = u64::try_from(declared.left_out.len()).unwrap_or(u64::MAX);
         metrics::counter!("tarsy_mcp_tools_omitted_total", "part" => "member").increment(members);
     }

@@ -162,7 +162,7 @@ impl Exporter {
     fn report(&mut self, fault: Option<&Fault>) {
         match fault {
             Some(fault) if !self.is_failing => tracing::warn!("spans not exported: {fault}"),
-            None if self.is_failing => tracing::info!("spans are exported again"),
+            None if self.is_failing => tracing::info!("span export resumed"),
             Some(_) | None => {}
         }
         self.is_failing = fault.is_some();

@@ -67,13 +67,13 @@ impl Renderer {
             Ok(Ok(Some(made))) => Ok(made),
             Ok(Ok(None)) | Err(_) => {
                 let secs = self.timeout.as_secs();
-                tracing::warn!("page not made: it takes longer than {secs} s");
+                tracing::warn!("page not rendered: it took longer than {secs} s");
                 Err(Unavailable(format!(
                     "this page takes longer than {secs} s to make"
                 )))
             }
             Ok(Err(panic)) => {
-                tracing::error!("page not made: {panic}");
+                tracing::error!("page not rendered: {panic}");
                 Err(Unavailable("this page could not be made".to_owned()))
             }
         }

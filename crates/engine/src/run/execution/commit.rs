@@ -35,7 +35,7 @@ impl<W: World> Execution<W> {
 
     /// Waits before a checkpoint is written again, unless the run has to stop.
     async fn pause_write(&self, checkpoint: u32, error: String) -> Result<(), Interrupted> {
-        tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, "checkpoint {checkpoint} delayed: store is unavailable: {error}");
+        tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, "checkpoint {checkpoint} delayed: the store is unavailable: {error}");
         let pause = tokio::time::sleep(STORE_RETRY_DELAY); // pace of the retries
         match self.control.unless_stopped(pause).await? {
             Some(()) => Ok(()),

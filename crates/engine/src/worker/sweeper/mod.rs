@@ -168,13 +168,13 @@ impl<W: World> Sweeper<W> {
             let worded = self.sessions().complete_words().await;
             let worded = worded.inspect_err(|error| {
                 if !self.words_refused {
-                    tracing::warn!("words of sessions not completed: {error}");
+                    tracing::warn!("search words of older sessions not stored: {error}");
                 }
             })?;
             if worded.sessions > 0 {
                 tracing::info!(
                     sessions = worded.sessions,
-                    "words of sessions completed: the search finds them now"
+                    "search words of older sessions stored: the search finds them now"
                 );
             }
             if worded.is_all {

@@ -80,7 +80,7 @@ impl ServerTls {
         match contents.and_then(|contents| contents.config(&self.files)) {
             Ok(config) => {
                 current.config = config;
-                tracing::info!("certificates read again: new connections use them");
+                tracing::info!("certificates reloaded: new connections use them");
             }
             Err(fault) => {
                 tracing::error!(%fault, "certificates not read again: the last ones stay in use")

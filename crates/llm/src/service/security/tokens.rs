@@ -58,7 +58,7 @@ impl Tokens {
                 }
             }
             Err(fault) if current.fault.as_ref() != Some(&fault) => {
-                tracing::error!(%fault, "token not read again: the last one stays in use");
+                tracing::error!(%fault, "token not reloaded: the previous one stays in use");
                 current.fault = Some(fault);
             }
             Err(_) => {}

@@ -217,7 +217,7 @@ fn error_of(raw: &RawValue) -> Value {
 fn unreadable(bytes: &[u8], open: &OpenRequests) -> Option<Vec<u8>> {
     let words = words(bytes);
     let Some(id) = SkippedMessage::of(bytes).answers(open) else {
-        tracing::debug!(bytes = bytes.len(), "mcp line dropped: it is no message");
+        tracing::debug!(bytes = bytes.len(), "mcp line dropped: not a message");
         return None;
     };
     open.answered(&id);

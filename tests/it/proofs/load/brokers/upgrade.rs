@@ -53,7 +53,7 @@ async fn brokers_are_upgraded_one_by_one_while_investigations_run() {
     assert_eq!(timelines.len(), count);
     let announced = workers
         .iter()
-        .filter(|worker| worker.log().contains("nats connection ends soon"))
+        .filter(|worker| worker.log().contains("nats server is shutting down: it will close this connection"))
         .count();
     assert!(announced > 0, "no server announced its stop");
 }
@@ -90,7 +90,7 @@ async fn investigations_change_over_from_one_broker_to_three() {
     })
     .await;
     std::fs::write(&file, cluster.urls()).unwrap();
-    worker.logged("nats servers read again").await;
+    worker.logged("nats servers reloaded").await;
     system.nats.kill();
     publish_paced(&system, count - count / 2, Duration::from_millis(250)).await;
     ended(&system, count).await;
