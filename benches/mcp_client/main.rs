@@ -86,7 +86,7 @@ async fn by_tarsy(servers: &Servers, spec: &ToolSpec, number: u32) {
         read_only: true,
     };
     let reply = servers
-        .call(ToolRequest::new(&call, TIMEOUT).of(Some(spec)))
+        .call(ToolRequest::new(&call, TIMEOUT).with_spec(Some(spec)))
         .await;
     assert_eq!(
         reply,

@@ -318,7 +318,7 @@ impl<'a> Client<'a> {
         let began = Instant::now();
         let reply = self
             .servers
-            .call(ToolRequest::new(&call, timeout).of(Some(&spec)))
+            .call(ToolRequest::new(&call, timeout).with_spec(Some(&spec)))
             .await;
         match reply {
             ToolReply::Answered { content, is_error } => {

@@ -12,7 +12,7 @@ pub struct DefaultModel {
     pub context_window: &'static str,
 }
 
-const fn of(
+const fn model(
     provider: &'static str,
     model: &'static str,
     context_window: &'static str,
@@ -24,9 +24,9 @@ const fn of(
     }
 }
 
-pub const GEMINI: DefaultModel = of("google", "gemini-2.5-flash", "1M");
-pub const CLAUDE: DefaultModel = of("anthropic", "claude-sonnet-4-5", "200k");
-pub const GPT: DefaultModel = of("openai", "gpt-5-mini", "272k");
-pub const GROK: DefaultModel = of("xai", "grok-4-fast", "256k");
+pub const GEMINI: DefaultModel = model("google", "gemini-2.5-flash", "1M");
+pub const CLAUDE: DefaultModel = model("anthropic", "claude-sonnet-4-5", "200k");
+pub const GPT: DefaultModel = model("openai", "gpt-5-mini", "272k");
+pub const GROK: DefaultModel = model("xai", "grok-4-fast", "256k");
 /// The default local model. An Ollama has to be started with its context window.
-pub const LOCAL: DefaultModel = of("ollama", "qwen3:14b", "64k");
+pub const LOCAL: DefaultModel = model("ollama", "qwen3:14b", "64k");

@@ -54,7 +54,7 @@ impl Config {
     /// All faults of the text.
     pub fn parse(file: &str, text: &str, env: Env<'_>) -> Result<Self, Faults> {
         let root = yaml::to_node(text).map_err(|error| single(file, error.line, error.message))?;
-        let context = Context::new(env).with_names(Names::of(&root));
+        let context = Context::new(env).with_names(Names::collect(&root));
         let config = Field::root(&context, &root).section(|map| read(map, &context.names));
         let faults = context.into_faults();
         if faults.is_empty() {

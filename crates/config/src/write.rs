@@ -21,7 +21,7 @@ pub(super) trait Written {
     fn form(&self) -> Self::Form;
 
     /// The value of a form whose variables are resolved.
-    fn of(form: Self::Form) -> Option<Self>
+    fn from_form(form: Self::Form) -> Option<Self>
     where
         Self: Sized;
 }
@@ -64,7 +64,7 @@ macro_rules! texts {
                 form(self)
             }
 
-            fn of(form: String) -> Option<Self> {
+            fn from_form(form: String) -> Option<Self> {
                 let of: fn(&str) -> Option<Self> = $of;
                 of(&form)
             }
@@ -96,8 +96,9 @@ impl<T: Written> Written for Option<T> {
         self.as_ref().map(T::form)
     }
 
-    fn of(form: Self::Form) -> Option<Self> {
-        form.map(T::of).map_or(Some(None), |value| value.map(Some))
+    fn from_form(form: Self::Form) -> Option<Self> {
+        form.map(T::from_form)
+            .map_or(Some(None), |value| value.map(Some))
     }
 }
 
@@ -108,7 +109,7 @@ impl<T: Written> Written for Vec<T> {
         self.iter().map(T::form).collect()
     }
 
-    fn of(form: Self::Form) -> Option<Self> {
-        form.into_iter().map(T::of).collect()
+    fn from_form(form: Self::Form) -> Option<Self> {
+        form.into_iter().map(T::from_form).collect()
     }
 }

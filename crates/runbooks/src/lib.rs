@@ -91,7 +91,7 @@ impl Runbooks {
             .iter()
             .map(|source| source.host.clone())
             .collect();
-        let tokens = Tokens::of(config.sources(), mask.clone());
+        let tokens = Tokens::new(config.sources(), mask.clone());
         let hosts = Hosts {
             listed: config.listed(),
             private,

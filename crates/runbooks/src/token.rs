@@ -24,7 +24,7 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    pub(super) fn of<'a>(sources: impl Iterator<Item = &'a RunbookSource>, mask: Mask) -> Self {
+    pub(super) fn new<'a>(sources: impl Iterator<Item = &'a RunbookSource>, mask: Mask) -> Self {
         let hosts = sources
             .filter_map(|source| Some((source.host.clone(), source.token.clone()?)))
             .collect();

@@ -4,7 +4,7 @@
 
 /// Adds parameters and command-line options of the server. Later values win, so these override the operator's.
 pub(super) fn with(address: &str, parameters: &[(&str, String)], options: &str) -> String {
-    let form = Form::of(address);
+    let form = ConnectionString::parse(address);
     let own = form.value("options").or_else(|| {
         std::env::var("PGOPTIONS")
             .ok()
@@ -33,7 +33,7 @@ pub(super) fn may_set_tls_mode(address: &str) -> bool {
 
 /// A service file may set any parameter.
 fn may_set(address: &str, parameter: &str, variable: &str) -> bool {
-    let form = Form::of(address);
+    let form = ConnectionString::parse(address);
     let is_in_address = |key: &str| form.value(key).is_some();
     let is_in_environment = |name: &str| std::env::var_os(name).is_some();
     is_in_address(parameter)
@@ -44,9 +44,9 @@ fn may_set(address: &str, parameter: &str, variable: &str) -> bool {
 
 /// Whether the address lists more than one server.
 pub(super) fn names_several_servers(address: &str) -> bool {
-    match Form::of(address) {
-        Form::Url { servers, .. } => servers.contains(','),
-        form @ Form::Words(_) => ["host", "hostaddr"]
+    match ConnectionString::parse(address) {
+        ConnectionString::Url { servers, .. } => servers.contains(','),
+        form @ ConnectionString::Words(_) => ["host", "hostaddr"]
             .iter()
             .filter_map(|key| form.value(key))
             .any(|v| v.contains(',')),
@@ -55,14 +55,14 @@ pub(super) fn names_several_servers(address: &str) -> bool {
 
 /// Whether the address, or a variable that libpq reads, asks for a session that may write.
 pub(super) fn wants_read_write(address: &str) -> bool {
-    let own = Form::of(address).value("target_session_attrs");
+    let own = ConnectionString::parse(address).value("target_session_attrs");
     own.or_else(|| std::env::var("PGTARGETSESSIONATTRS").ok())
         .is_some_and(|wanted| wanted == "read-write")
 }
 
 /// Whether the address lists several servers of which the one that takes writes is wanted.
 pub(super) fn chooses_among_servers(address: &str) -> bool {
-    let wanted = Form::of(address).value("target_session_attrs");
+    let wanted = ConnectionString::parse(address).value("target_session_attrs");
     let is_primary =
         wanted.is_some_and(|wanted| ["read-write", "primary"].contains(&wanted.as_str()));
     is_primary && each_server(address).len() > 1
@@ -70,12 +70,12 @@ pub(super) fn chooses_among_servers(address: &str) -> bool {
 
 /// The address for each of its servers alone. Empty where libpq reads them from elsewhere (`hostaddr`, a service).
 pub(super) fn each_server(address: &str) -> Vec<String> {
-    let form = Form::of(address);
+    let form = ConnectionString::parse(address);
     if form.value("service").is_some() || form.value("hostaddr").is_some() {
         return Vec::new();
     }
     let servers = match (&form, form.value("host")) {
-        (Form::Url { servers, .. }, None) => servers
+        (ConnectionString::Url { servers, .. }, None) => servers
             .split('/')
             .next()
             .unwrap_or_default()
@@ -117,7 +117,7 @@ fn paired(hosts: &str, ports: &str) -> Vec<(String, Option<String>)> {
     servers
 }
 
-enum Form<'a> {
+enum ConnectionString<'a> {
     /// `query` is without its `?`.
     Url {
         servers: &'a str,
@@ -127,8 +127,8 @@ enum Form<'a> {
     Words(Vec<(String, String)>),
 }
 
-impl<'a> Form<'a> {
-    fn of(address: &'a str) -> Self {
+impl<'a> ConnectionString<'a> {
+    fn parse(address: &'a str) -> Self {
         let Some((_, rest)) = address.split_once("://") else {
             return Self::Words(words(address));
         };
@@ -190,7 +190,10 @@ impl<'a> Form<'a> {
 }
 
 fn has_query(address: &str) -> bool {
-    matches!(Form::of(address), Form::Url { query: Some(_), .. })
+    matches!(
+        ConnectionString::parse(address),
+        ConnectionString::Url { query: Some(_), .. }
+    )
 }
 
 /// Parses `key = value` pairs, with or without quotes. It stops at a syntax error, which libpq reports.

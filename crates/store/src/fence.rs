@@ -73,7 +73,7 @@ pub(super) enum Progress {
 
 impl Progress {
     /// The progress of write number `number`, where the store has reached `reached`.
-    pub(super) fn of(number: i32, reached: i32) -> Self {
+    pub(super) fn new(number: i32, reached: i32) -> Self {
         if reached < number - 1 {
             Self::Behind
         } else {

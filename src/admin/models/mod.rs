@@ -21,8 +21,8 @@ use tarsy_engine::plan::provider_plan::{backend, provider_plan};
 use tarsy_llm::client::{CheckError, Client};
 use tarsy_llm::proto::ProviderCheck;
 
-pub use self::probe::Answer;
-pub use self::strategy::{Outcome, Reading, StrategyReport};
+pub use self::probe::ProbeAnswer;
+pub use self::strategy::{Interpretation, Outcome, StrategyReport};
 pub use self::usage::uses;
 
 /// Models that are asked for a tool call at the same time.
@@ -54,7 +54,7 @@ pub struct ModelReport {
     pub credentials: String,
     pub problem: Option<Problem>,
     /// The answer of a probe.
-    pub answer: Option<Answer>,
+    pub answer: Option<ProbeAnswer>,
     /// The result of the probe of a tool call.
     pub probe: Option<StrategyReport>,
 }

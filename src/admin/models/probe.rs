@@ -19,7 +19,7 @@ const MAX_OUTPUT_TOKENS: u32 = 4_096;
 
 /// The answer of a model to a probe.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Answer {
+pub struct ProbeAnswer {
     /// The time from the request to the first chunk; `None` if there was none.
     pub first_chunk_ms: Option<u64>,
     pub took_ms: u64,
@@ -69,7 +69,7 @@ pub(super) async fn probe(
 /// An answer, and how long it took.
 pub(super) struct Answered {
     pub(super) observed: Observed,
-    pub(super) answer: Answer,
+    pub(super) answer: ProbeAnswer,
 }
 
 /// Sends the request of a probe. A model that reaches the low limit of output tokens before its first word works: it
@@ -137,10 +137,10 @@ pub(super) fn request(plan: ProviderPlan, question: Question) -> ModelRequest {
     }
 }
 
-fn measured(observed: &Observed, took: Duration) -> Answer {
+fn measured(observed: &Observed, took: Duration) -> ProbeAnswer {
     let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let usage = observed.answer.usage;
-    Answer {
+    ProbeAnswer {
         first_chunk_ms: observed.first_chunk.map(millis),
         took_ms: millis(took),
         input_tokens: usage.input_tokens,

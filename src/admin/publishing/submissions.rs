@@ -46,7 +46,7 @@ pub struct Outgoing {
 }
 
 impl Rules {
-    pub fn of(config: &Config) -> Self {
+    pub fn from_config(config: &Config) -> Self {
         let chains = config
             .named_chains()
             .map(|chains| chains.into_iter().map(ToOwned::to_owned).collect());
@@ -177,7 +177,7 @@ mod tests {
     fn an_invalid_alert_is_refused_with_its_reason_and_its_limit() {
         let config =
             Config::parse("tarsy.yaml", "worker: {max_alert_bytes: 1024}", &|_| None).unwrap();
-        let rules = Rules::of(&config);
+        let rules = Rules::from_config(&config);
         let read = |body: &[u8]| rules.read("it", body, usize::MAX);
         assert_eq!(
             read(b"disk 94 % full").map(|read| (read.parts.len(), read.left_out)),
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn each_alert_of_a_body_has_a_message_with_its_severity_or_the_chosen_priority() {
-        let rules = Rules::of(&Config::parse("tarsy.yaml", "", &|_| None).unwrap());
+        let rules = Rules::from_config(&Config::parse("tarsy.yaml", "", &|_| None).unwrap());
         let record = |state: &str| {
             let alarm =
                 json!({"AlarmName": state, "NewStateValue": state, "AlarmArn": state}).to_string();

@@ -18,7 +18,7 @@ use tarsy_core::ids::SessionId;
 pub(super) async fn run(global: &GlobalArgs, args: AskArgs) -> anyhow::Result<Exit> {
     let body = body(&args.question.join(" "))?;
     submit::check_chain(&load_config(global)?, args.chain.as_deref())?;
-    let database = Database::of(global, "ask")?;
+    let database = Database::new(global, "ask")?;
     let (_, report) = sessions::read(&database, &args.session).await?;
     let parent = questions::may_ask(&report).map_err(anyhow::Error::msg)?;
     let nats = addresses(global).nats_for_command("ask").await?;
@@ -41,7 +41,7 @@ pub(super) async fn run(global: &GlobalArgs, args: AskArgs) -> anyhow::Result<Ex
         session: parent,
         words: "asks about",
     });
-    let sources = (!args.no_watch).then(|| Sources::of(global, nats, Some(database.store)));
+    let sources = (!args.no_watch).then(|| Sources::new(global, nats, Some(database.store)));
     PublishedSession {
         session,
         published,

@@ -30,7 +30,7 @@ pub(super) struct Database {
 
 impl Database {
     /// Reads the address; the first call connects.
-    pub(super) fn of(global: &GlobalArgs, command: &str) -> anyhow::Result<Self> {
+    pub(super) fn new(global: &GlobalArgs, command: &str) -> anyhow::Result<Self> {
         let addresses = addresses(global);
         let options = addresses.database_for_command(command)?;
         let store = Store::new(&options)?.linking(public_url(global));

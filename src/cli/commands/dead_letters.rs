@@ -117,8 +117,8 @@ async fn retry(
     });
     let sources = args.watch.then(|| {
         // Without a database the timeline comes from the stream alone.
-        let database = Database::of(global, "dead-letters").ok();
-        Sources::of(global, nats, database.map(|database| database.store))
+        let database = Database::new(global, "dead-letters").ok();
+        Sources::new(global, nats, database.map(|database| database.store))
     });
     PublishedSession {
         session,

@@ -37,7 +37,7 @@ pub(super) async fn run(global: &GlobalArgs, args: SubmitArgs) -> anyhow::Result
         }
         None => (read(&args.file)?, named(&args.file)),
     };
-    let rules = Rules::of(&load_config(global)?);
+    let rules = Rules::from_config(&load_config(global)?);
     let mut read = rules
         .read(&name, &body, usize::MAX)
         .map_err(anyhow::Error::msg)?;
@@ -93,11 +93,11 @@ pub(super) async fn run(global: &GlobalArgs, args: SubmitArgs) -> anyhow::Result
     // Without a database the timeline comes from the stream alone.
     let has_database = args.watch && addresses.database_url.is_some();
     let database = has_database
-        .then(|| Database::of(global, "submit"))
+        .then(|| Database::new(global, "submit"))
         .transpose()?;
     let sources = args
         .watch
-        .then(|| Sources::of(global, nats, database.map(|database| database.store)));
+        .then(|| Sources::new(global, nats, database.map(|database| database.store)));
     finish(global, all, sources, &args.view).await
 }
 
@@ -166,7 +166,7 @@ fn text_of(argument: &Path) -> Option<String> {
 /// # Errors
 /// With the chains that there are.
 pub(super) fn check_chain(config: &Config, chain: Option<&str>) -> anyhow::Result<()> {
-    Rules::of(config)
+    Rules::from_config(config)
         .check_chain(chain)
         .map_err(anyhow::Error::msg)
 }

@@ -32,13 +32,13 @@ pub(super) struct Renewal {
 
 #[derive(Clone, Debug)]
 enum Target {
-    Token { token: Token, place: Place },
+    Token { token: Token, place: TokenLocation },
     Keys(HmacKeys),
 }
 
 /// The place in which clients send a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum TokenLocation {
     Header,
     Path,
 }
@@ -48,7 +48,7 @@ impl Hooks {
     ///
     /// # Errors
     /// When a secret cannot be read, or no client could send it. The error does not show its value.
-    pub(super) fn of(config: &Config, env: Env<'_>) -> anyhow::Result<Self> {
+    pub(super) fn from_config(config: &Config, env: Env<'_>) -> anyhow::Result<Self> {
         let mut hooks = Self::default();
         let certificates = certificates()?;
         for source in config.sources.all().iter() {
@@ -57,7 +57,7 @@ impl Hooks {
                 Some(auth) => hooks.proof(
                     &source.name,
                     auth,
-                    &Reading {
+                    &ProofReader {
                         env,
                         certificates: &certificates,
                     },
@@ -72,21 +72,21 @@ impl Hooks {
         &mut self,
         source: &str,
         auth: &SourceAuth,
-        reading: &Reading<'_>,
+        reading: &ProofReader<'_>,
     ) -> anyhow::Result<Proof> {
         Ok(match auth {
             SourceAuth::Receiver => Proof::OfReceiver,
             SourceAuth::Token(secret) => {
-                Proof::Token(self.token(source, secret, Place::Header, reading)?)
+                Proof::Token(self.token(source, secret, TokenLocation::Header, reading)?)
             }
             SourceAuth::Path(secret) => {
-                Proof::InPath(self.token(source, secret, Place::Path, reading)?)
+                Proof::InPath(self.token(source, secret, TokenLocation::Path, reading)?)
             }
             SourceAuth::Header { name, secret } => {
                 let name = header(name)?;
                 Proof::InHeader {
                     name,
-                    token: self.token(source, secret, Place::Header, reading)?,
+                    token: self.token(source, secret, TokenLocation::Header, reading)?,
                 }
             }
             SourceAuth::HmacSha256 {
@@ -131,8 +131,8 @@ impl Hooks {
         &mut self,
         source: &str,
         secret: &SecretSource,
-        place: Place,
-        reading: &Reading<'_>,
+        place: TokenLocation,
+        reading: &ProofReader<'_>,
     ) -> anyhow::Result<Token> {
         let secret = reading.place(source, secret)?;
         let text = secret.read().map_err(|error| unreadable(source, &error))?;
@@ -153,12 +153,12 @@ impl Hooks {
 }
 
 /// The context for reading the configuration.
-struct Reading<'a> {
+struct ProofReader<'a> {
     env: Env<'a>,
     certificates: &'a Arc<Certificates>,
 }
 
-impl Reading<'_> {
+impl ProofReader<'_> {
     fn place(&self, source: &str, secret: &SecretSource) -> anyhow::Result<Secret> {
         match secret {
             SecretSource::File(file) => {
@@ -174,7 +174,7 @@ impl Reading<'_> {
     }
 }
 
-impl Place {
+impl TokenLocation {
     fn accepts(self, token: &str) -> bool {
         // A path may have other characters only in an encoded form.
         let fits_path = token.len() >= MIN_PATH_TOKEN_BYTES
@@ -283,7 +283,7 @@ mod tests {
 
     fn hooks(yaml: &str, env: Env<'_>) -> Result<Hooks, String> {
         let config = Config::parse("tarsy.yaml", yaml, env).map_err(|faults| faults.to_string())?;
-        Hooks::of(&config, env).map_err(|error| error.to_string())
+        Hooks::from_config(&config, env).map_err(|error| error.to_string())
     }
 
     fn source(auth: &str) -> String {

@@ -67,7 +67,7 @@ pub async fn run(
         );
         return Err(invalid(TOKEN_VARIABLE, problem));
     }
-    let Hooks { proofs, renewals } = Hooks::of(config, &process_env)?;
+    let Hooks { proofs, renewals } = Hooks::from_config(config, &process_env)?;
     let listener = TcpListener::bind(listen)
         .await
         .with_context(|| format!("listen on {listen}"))?;

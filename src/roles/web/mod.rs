@@ -92,7 +92,7 @@ pub async fn run(
         workers.clone(),
         addresses.clone(),
         Alerts {
-            rules: Rules::of(config),
+            rules: Rules::from_config(config),
             topology: topology(config),
         },
     ));

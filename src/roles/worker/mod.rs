@@ -134,7 +134,7 @@ pub async fn run_with<I: Intake>(
                 print_ready(telemetry.address)?;
                 let configured = configured_intake(&options.name, &config, &dependencies);
                 let intake = intake(configured.with_clock_offset(options.clock_offset));
-                let identity = Identity::of(&options);
+                let identity = Identity::new(&options);
                 Worker::new(identity, config, dependencies, intake, &signals).work(ready, &signals).await
             }
             Err(error) => Err(error),
@@ -164,7 +164,7 @@ struct Identity {
 }
 
 impl Identity {
-    fn of(options: &Options) -> Self {
+    fn new(options: &Options) -> Self {
         let worker = WorkerId(Uuid::new_v4());
         Self {
             worker,

@@ -80,7 +80,7 @@ pub(super) async fn is_in_table<O: Outbox>(
     let rows = outbox
         .events(event.session_id, event.session_seq.saturating_sub(1), 1)
         .await?;
-    Ok(rows.first().map(EventIdentity::of) == Some(EventIdentity::of(event)))
+    Ok(rows.first().map(EventIdentity::new) == Some(EventIdentity::new(event)))
 }
 
 /// The session's events up to a stream sequence, by their numbers. Messages that no worker has signed are ignored, and
@@ -128,7 +128,7 @@ async fn last_common_event<O: Outbox>(
         }
         for row in rows {
             let is_same = match published.get(&row.session_seq) {
-                Some(event) => EventIdentity::of(event) == EventIdentity::of(&row),
+                Some(event) => EventIdentity::new(event) == EventIdentity::new(&row),
                 None => row.session_seq < first,
             };
             if !is_same || row.session_seq != kept + 1 {

@@ -171,7 +171,7 @@ impl<O: Outbox> Publisher<O> {
     fn is_recent(&self, event: &TimelineEvent) -> bool {
         let mut recent = self.recent.iter();
         let published = recent.find(|(session_seq, _)| *session_seq == event.session_seq);
-        published.is_some_and(|(_, identity)| *identity == hash(&EventIdentity::of(event)))
+        published.is_some_and(|(_, identity)| *identity == hash(&EventIdentity::new(event)))
     }
 
     /// Publishes every row that the table has; returns the number of the last event on the stream.
@@ -210,7 +210,7 @@ impl<O: Outbox> Publisher<O> {
         let Some(identity) = &last.identity else {
             return Ok(UnpublishedRows { rows, is_all });
         };
-        let same = rows.first().map(EventIdentity::of).as_ref() == Some(identity);
+        let same = rows.first().map(EventIdentity::new).as_ref() == Some(identity);
         if !same && !self.ended {
             return Err(CatchUpError::Diverged(last.session_seq));
         }
@@ -239,7 +239,7 @@ impl<O: Outbox> Publisher<O> {
                     found: session_seq,
                 });
             }
-            let identity = EventIdentity::of(&row);
+            let identity = EventIdentity::new(&row);
             let Some(stream_sequence) = self.publish(row, last.stream_sequence).await? else {
                 return Ok(None);
             };
@@ -308,7 +308,7 @@ impl<O: Outbox> Publisher<O> {
         let at = |event: Option<&TimelineEvent>| LastPublished {
             session_seq: event.map_or(0, |event| event.session_seq),
             stream_sequence: message.sequence,
-            identity: event.map(EventIdentity::of),
+            identity: event.map(EventIdentity::new),
         };
         if let Some(found) = &found
             && (self

@@ -34,7 +34,7 @@ impl<F: Form> As<F> {
         deserializer: D,
     ) -> Result<T, D::Error> {
         let form = T::Form::deserialize(deserializer)?;
-        T::of(form).ok_or_else(|| serde::de::Error::custom("not in the form of this value"))
+        T::from_form(form).ok_or_else(|| serde::de::Error::custom("not in the form of this value"))
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    pub(crate) fn of(root: &Node) -> Self {
+    pub(crate) fn collect(root: &Node) -> Self {
         let or = |section: &str, built_in: &str| {
             let names = keys(root, section);
             if names.is_empty() {

@@ -107,7 +107,7 @@ const MAX_ITEMS: u32 = 1_000_000;
 
 impl Concurrency {
     /// The limit of a provider.
-    pub fn of(&self, provider: &str) -> u32 {
+    pub fn for_provider(&self, provider: &str) -> u32 {
         self.by_provider
             .get(provider)
             .copied()
@@ -216,7 +216,10 @@ mod tests {
         ))
         .unwrap();
         assert_eq!(
-            (read.concurrency.of("google"), read.concurrency.of("openai")),
+            (
+                read.concurrency.for_provider("google"),
+                read.concurrency.for_provider("openai")
+            ),
             (3, 256)
         );
         assert_eq!(load(others), Ok(LlmService::default()));

@@ -22,7 +22,7 @@ pub(crate) enum StoreCheck {
 }
 
 impl StoreCheck {
-    pub(crate) fn of<T, E>(answer: &Result<T, E>) -> Self {
+    pub(crate) fn from_result<T, E>(answer: &Result<T, E>) -> Self {
         if answer.is_ok() {
             Self::Passed
         } else {

@@ -48,7 +48,7 @@ pub struct EventIdentity {
 
 impl EventIdentity {
     /// The identity of this event.
-    pub fn of(event: &TimelineEvent) -> Self {
+    pub fn new(event: &TimelineEvent) -> Self {
         Self {
             session_seq: event.session_seq,
             execution_id: event.execution_id,

@@ -43,7 +43,7 @@ impl<'a> ToolRequest<'a> {
 
     /// The same request for a tool of a plan.
     #[must_use]
-    pub fn of(self, spec: Option<&'a ToolSpec>) -> Self {
+    pub fn with_spec(self, spec: Option<&'a ToolSpec>) -> Self {
         Self { spec, ..self }
     }
 

@@ -94,7 +94,7 @@ pub fn apply(record: &mut SessionRecord, number: u32, change: StageChange) {
 }
 
 impl ExecutionTotals {
-    pub(super) fn of(state: &State) -> Self {
+    pub(super) fn from_state(state: &State) -> Self {
         Self {
             iterations: state.iteration(),
             tool_calls: state.tool_calls(),

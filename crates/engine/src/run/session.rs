@@ -228,7 +228,11 @@ impl<W: World> LeasedSession<W> {
                             .journal
                             .entries(self.lease.session_id, run.execution_id)
                             .await?;
-                        ExecutionTotals::of(&State::replay(Arc::clone(agent), None, entries))
+                        ExecutionTotals::from_state(&State::replay(
+                            Arc::clone(agent),
+                            None,
+                            entries,
+                        ))
                     }
                 };
                 totals.iterations += of_run.iterations;

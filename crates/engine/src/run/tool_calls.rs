@@ -106,7 +106,7 @@ impl<T: Tools, J: Journal> Batch<'_, T, J> {
         let bounded = async || {
             let remaining = self.remaining();
             let request = ToolRequest::new(&sent, remaining)
-                .of(spec)
+                .with_spec(spec)
                 .under(self.lease);
             let reply = tokio::time::timeout(remaining, self.tools.call(request)).await;
             reply.unwrap_or_else(|_| {

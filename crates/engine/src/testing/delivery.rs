@@ -56,19 +56,20 @@ impl DeliveryHarness {
             1,
             vec![Turn::Says("Cause: x", vec![])],
         );
-        let harness = Self::of(scene, FakeSessions::new(dispositions, claim, standing));
+        let harness = Self::with_sessions(scene, FakeSessions::new(dispositions, claim, standing));
         *harness.sessions.opened.lock() = opened;
         harness
     }
 
     /// A new alert that opens the scene's session.
     pub(crate) fn opening(scene: Scene) -> Self {
-        let harness = Self::of(scene, FakeSessions::new(vec![NEW], Claim::Unknown, SETTLED));
+        let harness =
+            Self::with_sessions(scene, FakeSessions::new(vec![NEW], Claim::Unknown, SETTLED));
         *harness.sessions.opened.lock() = vec![Opened::Session(harness.claimed())];
         harness
     }
 
-    fn of(mut scene: Scene, sessions: FakeSessions) -> Self {
+    fn with_sessions(mut scene: Scene, sessions: FakeSessions) -> Self {
         let sessions = Arc::new(FakeSessions {
             journal: Some(Arc::clone(&scene.ports.journal)),
             ..sessions

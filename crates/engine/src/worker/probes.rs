@@ -71,7 +71,7 @@ pub struct Probes<W: World, B, P> {
 pub struct Remedies(pub BTreeMap<&'static str, String>);
 
 impl Remedies {
-    fn of(&self, services: &[&str]) -> String {
+    fn text_for(&self, services: &[&str]) -> String {
         services
             .iter()
             .filter_map(|service| self.0.get(service))
@@ -111,7 +111,7 @@ where
                 match now {
                     State::Claiming | State::Draining => tracing::info!("claiming started"),
                     State::Paused(unavailable) => {
-                        let fix = self.remedies.of(&unavailable);
+                        let fix = self.remedies.text_for(&unavailable);
                         tracing::warn!(
                             fix,
                             "claiming paused: {} unavailable",

@@ -20,7 +20,7 @@ pub(super) struct ProviderLabel {
 const SCRIPTED: &str = "scripted";
 
 impl ProviderLabel {
-    pub(super) fn of(request: &GenerateRequest) -> Self {
+    pub(super) fn from_request(request: &GenerateRequest) -> Self {
         let Some(config) = &request.llm_config else {
             return Self::new(OTHER, "");
         };
@@ -62,7 +62,7 @@ mod tests {
                 project,
                 ..LlmConfig::default()
             });
-            let label = ProviderLabel::of(&GenerateRequest {
+            let label = ProviderLabel::from_request(&GenerateRequest {
                 llm_config,
                 ..GenerateRequest::default()
             });
@@ -74,7 +74,10 @@ mod tests {
         assert_eq!(of("xai", "genai", ""), ("xai", "x_ai"));
         assert_eq!(of("anything", "scripted", ""), ("scripted", "scripted"));
         assert_eq!(of("sk-secret", "genai", ""), ("other", "other"));
-        assert_eq!(ProviderLabel::of(&GenerateRequest::default()).word, "other");
+        assert_eq!(
+            ProviderLabel::from_request(&GenerateRequest::default()).word,
+            "other"
+        );
         assert_eq!(
             (error_class(""), error_class("rate_limited")),
             ("", "rate_limited")

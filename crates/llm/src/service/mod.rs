@@ -241,7 +241,7 @@ impl LlmService for Calls {
         );
         let backend = self.backends.find(name);
         let backend_name = backend.as_ref().ok().map(|backend| backend.name());
-        let provider = ProviderLabel::of(&request);
+        let provider = ProviderLabel::from_request(&request);
         let permit = self.running.begin(provider).map_err(|refusal| {
             tracing::warn!(
                 request_id = request.request_id,

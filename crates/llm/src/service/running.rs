@@ -32,7 +32,7 @@ impl Running {
     /// # Errors
     /// When as many calls of its provider run as the limit allows. The error is a text for the client.
     pub(super) fn begin(&self, provider: ProviderLabel) -> Result<OwnedSemaphorePermit, String> {
-        let limit = self.limits.of(provider.word);
+        let limit = self.limits.for_provider(provider.word);
         let permits = usize::try_from(limit).unwrap_or(Semaphore::MAX_PERMITS);
         let semaphore = {
             let mut all = self.by_provider.lock();

@@ -49,7 +49,7 @@ pub(super) fn schema(tool: &Tool, mask: &Mask) -> Result<String, String> {
     if bytes > MAX_SCHEMA_BYTES {
         return Err(too_large(bytes));
     }
-    let masked = masked(mask, cleaned(schema, Place::Schema)?).to_string();
+    let masked = masked(mask, cleaned(schema, SchemaRole::Schema)?).to_string();
     // A mask may be longer than the text that it hides.
     if masked.len() > MAX_SCHEMA_BYTES {
         Err(too_large(masked.len()))
@@ -60,7 +60,7 @@ pub(super) fn schema(tool: &Tool, mask: &Mask) -> Result<String, String> {
 
 /// The position of a value in a schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum SchemaRole {
     /// A schema, or a value that is none of the following.
     Schema,
     /// A map of schemas by the names of arguments.
@@ -71,9 +71,9 @@ enum Place {
 
 /// Removes invisible characters from texts for readers. Names and values that a call repeats must have none, because
 /// the server compares them.
-fn cleaned(value: Value, place: Place) -> Result<Value, String> {
+fn cleaned(value: Value, place: SchemaRole) -> Result<Value, String> {
     match value {
-        Value::String(text) if place == Place::Text => Ok(Value::String(visible(&text))),
+        Value::String(text) if place == SchemaRole::Text => Ok(Value::String(visible(&text))),
         Value::String(text) if has_invisible(&text) => {
             Err("its schema has invisible characters".to_owned())
         }
@@ -85,12 +85,12 @@ fn cleaned(value: Value, place: Place) -> Result<Value, String> {
                     return Err("its schema has a name with invisible characters".to_owned());
                 }
                 let within = match key.as_str() {
-                    _ if place == Place::Properties => Place::Schema,
+                    _ if place == SchemaRole::Properties => SchemaRole::Schema,
                     "properties" | "patternProperties" | "$defs" | "definitions" => {
-                        Place::Properties
+                        SchemaRole::Properties
                     }
-                    key if TEXT_KEYWORDS.contains(&key) => Place::Text,
-                    _ => Place::Schema,
+                    key if TEXT_KEYWORDS.contains(&key) => SchemaRole::Text,
+                    _ => SchemaRole::Schema,
                 };
                 cleaned_fields.insert(key, cleaned(value, within)?);
             }

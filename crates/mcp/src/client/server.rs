@@ -61,7 +61,7 @@ impl Server {
     /// The place of the connection for the calls of this run, or for those of a person.
     pub(super) fn slot(&self, lease: Option<Lease>) -> Arc<ConnectionSlot> {
         match (self.config.settings.scope, lease) {
-            (ServerScope::Session, Some(lease)) => self.sessions.of(lease),
+            (ServerScope::Session, Some(lease)) => self.sessions.slot(lease),
             (ServerScope::Session, None) | (ServerScope::Worker, _) => Arc::clone(&self.shared),
         }
     }

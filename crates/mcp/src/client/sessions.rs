@@ -30,7 +30,7 @@ impl SessionConnections {
     }
 
     /// The place of the connection of this run, which is opened by its first call.
-    pub(super) fn of(&self, lease: Lease) -> Arc<ConnectionSlot> {
+    pub(super) fn slot(&self, lease: Lease) -> Arc<ConnectionSlot> {
         let mut runs = self.runs.lock();
         // A call that was dropped at the end of its run may have left a place without a connection.
         runs.retain(|run| {

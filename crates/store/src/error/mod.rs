@@ -206,7 +206,7 @@ fn is_refusal(error: &diesel::result::Error) -> bool {
 impl From<ConnectionError> for Error {
     fn from(error: ConnectionError) -> Self {
         let bad = address::fault(&error).map(Self::BadUrl);
-        bad.or_else(|| refusal::of(&error))
+        bad.or_else(|| refusal::classify(&error))
             .unwrap_or(Self::Connect(error))
     }
 }

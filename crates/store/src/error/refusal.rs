@@ -45,7 +45,7 @@ const REFUSALS: [(&str, &str); 14] = [
     ("database \"", NO_DATABASE),
 ];
 
-pub(super) fn of(error: &ConnectionError) -> Option<Error> {
+pub(super) fn classify(error: &ConnectionError) -> Option<Error> {
     let ConnectionError::BadConnection(text) = error else {
         return None;
     };

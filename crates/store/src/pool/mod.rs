@@ -96,7 +96,7 @@ impl managed::Manager for Connector {
             Err(error) if error.is_of_pooler() => through_pooler(addresses).await?,
             created => created?,
         };
-        let asked = inner.interact(Primary::of).await;
+        let asked = inner.interact(Primary::ask).await;
         let primary = asked.map_err(|error| Error::Broken(error.to_string()))?;
         self.newest.admit(primary)?;
         Ok(Connection {

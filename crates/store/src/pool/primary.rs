@@ -47,7 +47,7 @@ const LOOK: &str = "SELECT s.system_identifier AS system, CASE WHEN takes_writes
 
 impl Primary {
     /// Asks the server of a connection. `None`: it takes no writes, or it is a service without these functions.
-    pub(super) fn of(connection: &mut PgConnection) -> Option<Self> {
+    pub(super) fn ask(connection: &mut PgConnection) -> Option<Self> {
         let row: PrimaryRow = diesel::sql_query(LOOK).get_result(connection).ok()?;
         Some(Self {
             system: row.system?,
@@ -148,7 +148,7 @@ async fn newest_of(address: &str) -> Option<(Primary, String)> {
             let limit = [("connect_timeout", LOOK_TIMEOUT.as_secs().to_string())];
             let mut connection =
                 PgConnection::establish(&address::with(&server, &limit, "")).ok()?;
-            Primary::of(&mut connection).map(|primary| (primary, server))
+            Primary::ask(&mut connection).map(|primary| (primary, server))
         });
     }
     let mut newest: Option<(Primary, String)> = None;

@@ -62,7 +62,7 @@ struct Row {
 }
 
 impl Row {
-    fn of(self, session: SessionId) -> TimelineEvent {
+    fn into_event(self, session: SessionId) -> TimelineEvent {
         TimelineEvent {
             session_id: session,
             session_seq: number::from_int(self.session_seq),
@@ -102,7 +102,7 @@ impl Store {
         Ok(rows
             .into_iter()
             .map(|(row, is_cut)| Excerpt {
-                event: row.of(page.session),
+                event: row.into_event(page.session),
                 is_cut,
             })
             .collect())
@@ -126,7 +126,10 @@ impl Outbox for Store {
                 (&read).get_results(connection)
             })
             .await?;
-        Ok(rows.into_iter().map(|row| row.of(session)).collect())
+        Ok(rows
+            .into_iter()
+            .map(|row| row.into_event(session))
+            .collect())
     }
 
     fn tail(&self, session: SessionId) -> Arc<Tail> {

@@ -13,7 +13,7 @@ use uuid::Uuid;
 pub(crate) struct Positions(Arc<Mutex<BTreeMap<&'static str, Uuid>>>);
 
 impl Positions {
-    pub(crate) fn of(&self, table: &str) -> Uuid {
+    pub(crate) fn get(&self, table: &str) -> Uuid {
         self.0.lock().get(table).copied().unwrap_or_default()
     }
 

@@ -99,7 +99,7 @@ impl Append {
             if fence.checkpoint == Some(self.number) && fence.checkpoint_id == Some(self.id) {
                 Progress::Done
             } else {
-                Progress::of(self.number, fence.checkpoint.unwrap_or(-1))
+                Progress::new(self.number, fence.checkpoint.unwrap_or(-1))
             }
         })?;
         match written {

@@ -103,7 +103,7 @@ impl Finish {
         let written = verdict(connection, &self.lease, None, |fence| {
             match self.ended.step {
                 _ if !fence.is_running() => Progress::Done,
-                Some(step) => Progress::of(step, fence.step),
+                Some(step) => Progress::new(step, fence.step),
                 None => Progress::Refused,
             }
         })?;

@@ -112,7 +112,7 @@ fn prune(
     ];
     for (table, age) in details {
         if let Some(age) = age {
-            let from = positions.of(table);
+            let from = positions.get(table);
             let mut batch = prune_details(connection, table, age, limit, from)?;
             if batch.deleted == 0 && !from.is_nil() {
                 // Rows before the position may have been locked, or belong to a session that was settled later.

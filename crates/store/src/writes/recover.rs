@@ -79,7 +79,7 @@ fn insert_lost(
             current: number::from_int(head.epoch),
         }));
     }
-    let end = End::of(&recover.divergence.events);
+    let end = End::find(&recover.divergence.events);
     let done: i64 = session_recoveries::table
         .filter(session_recoveries::recovery_id.eq(recover.id))
         .count()
@@ -145,7 +145,7 @@ struct End<'a> {
 }
 
 impl<'a> End<'a> {
-    fn of(events: &'a [TimelineEvent]) -> Option<Self> {
+    fn find(events: &'a [TimelineEvent]) -> Option<Self> {
         let event = events.last()?;
         let (_, status) = ENDS
             .into_iter()

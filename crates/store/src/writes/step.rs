@@ -66,7 +66,7 @@ impl Step {
             if fence.step == self.number {
                 Progress::Done
             } else {
-                Progress::of(self.number, fence.step)
+                Progress::new(self.number, fence.step)
             }
         })?;
         Ok(written.map(|()| Committed::default()))

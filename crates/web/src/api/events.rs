@@ -42,13 +42,13 @@ struct Events {
 }
 
 /// The forms of the events of a session.
-enum Form {
+enum EventFormat {
     Page,
     Lines,
     Stream,
 }
 
-impl Form {
+impl EventFormat {
     /// The first form in `Accept` that exists, or a page.
     fn accepted(headers: &HeaderMap) -> Self {
         headers
@@ -95,13 +95,13 @@ async fn listed<B: Backend>(
         return Err(Fault::Invalid(format!("limit: accepted: 1 to {MAX_LIMIT}")));
     }
     let id = find(&web, part).await?;
-    match Form::accepted(headers) {
-        Form::Stream => {
+    match EventFormat::accepted(headers) {
+        EventFormat::Stream => {
             let after = sse::last_event_id(headers).unwrap_or(after);
             sse::session(web, access, id, after).await
         }
-        Form::Lines => lines(web, id, after).await,
-        Form::Page => {
+        EventFormat::Lines => lines(web, id, after).await,
+        EventFormat::Page => {
             let events = web
                 .backend
                 .events(id, after, limit.unwrap_or(DEFAULT_LIMIT))

@@ -16,7 +16,7 @@ const DEFAULT_LIMIT: u32 = 50;
 const MAX_LIMIT: u32 = 500;
 
 #[derive(Serialize)]
-struct Queue {
+struct QueueResponse {
     lanes: Vec<Lane>,
     workers: Vec<WorkerStatus>,
     /// The checks in the form of `doctor --json`.
@@ -27,7 +27,7 @@ struct Queue {
 
 pub(super) async fn show<B: Backend>(State(web): State<Shared<B>>) -> Answer {
     let (lanes, checks) = tokio::join!(web.backend.lanes(), web.backend.checks());
-    let queue = Queue {
+    let queue = QueueResponse {
         lanes: lanes?,
         workers: web.backend.workers(),
         checks,

@@ -21,7 +21,7 @@ struct Page {
 }
 
 pub(super) async fn list<B: Backend>(State(web): State<Shared<B>>, uri: Uri) -> Answer {
-    let page = ListQuery::of(uri.query()).page(chrono::Utc::now())?;
+    let page = ListQuery::parse(uri.query()).page(chrono::Utc::now())?;
     let limit = usize::try_from(page.filter.limit).unwrap_or(usize::MAX);
     let (sessions, counts) =
         tokio::join!(web.backend.sessions(page.clone()), web.backend.counts(page));

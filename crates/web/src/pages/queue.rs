@@ -12,7 +12,7 @@ use tarsy_reports::{Check, DeadAlert, Verdict};
 
 /// The content of the page `/queue`. A part whose source does not answer shows an error.
 #[derive(Debug)]
-pub(crate) struct Queue {
+pub(crate) struct QueuePage {
     pub lanes: Result<Vec<Lane>, Unavailable>,
     pub workers: Vec<WorkerStatus>,
     pub dead: Result<Vec<DeadAlert>, Unavailable>,
@@ -20,7 +20,7 @@ pub(crate) struct Queue {
 }
 
 /// The page below its bar.
-pub(crate) fn queue(queue: &Queue) -> Markup {
+pub(crate) fn queue(queue: &QueuePage) -> Markup {
     html! {
         div.head { h1 { "Queue" } }
         section aria-labelledby="h-l" {

@@ -17,7 +17,7 @@ use crate::assets;
 pub(crate) struct Frame<'a> {
     /// Not cleaned.
     pub title: &'a str,
-    pub place: Place,
+    pub place: NavEntry,
     pub net: Net,
     /// The text in the search field.
     pub search: &'a str,
@@ -29,7 +29,7 @@ pub(crate) struct Frame<'a> {
 
 impl<'a> Frame<'a> {
     /// A page without a search and without a stream.
-    pub(crate) fn plain(title: &'a str, place: Place) -> Self {
+    pub(crate) fn plain(title: &'a str, place: NavEntry) -> Self {
         Self {
             title,
             place,
@@ -43,7 +43,7 @@ impl<'a> Frame<'a> {
 
 /// The entry of the navigation bar that the page belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum NavEntry {
     Sessions,
     Session,
     Queue,
@@ -51,7 +51,7 @@ pub(crate) enum Place {
     Elsewhere,
 }
 
-impl Place {
+impl NavEntry {
     fn class(self) -> &'static str {
         match self {
             Self::Sessions => "list",
@@ -101,8 +101,8 @@ pub(crate) fn page(frame: &Frame<'_>, viewer: &Viewer, main: &Markup) -> Markup 
 }
 
 fn bar(frame: &Frame<'_>, viewer: &Viewer) -> Markup {
-    let current = |place: Place| match (frame.place, place) {
-        (Place::Session, Place::Sessions) => Some("true"),
+    let current = |place: NavEntry| match (frame.place, place) {
+        (NavEntry::Session, NavEntry::Sessions) => Some("true"),
         (shown, place) => (shown == place).then_some("page"),
     };
     html! {
@@ -112,9 +112,9 @@ fn bar(frame: &Frame<'_>, viewer: &Viewer) -> Markup {
                 "tarsy"
             }
             nav aria-label="Main" {
-                a href="/" aria-current=[current(Place::Sessions)] { "Sessions" }
-                a href="/queue" aria-current=[current(Place::Queue)] { "Queue" }
-                @if viewer.access.may_submit { a href="/submit" aria-current=[current(Place::Submit)] { "Submit" } }
+                a href="/" aria-current=[current(NavEntry::Sessions)] { "Sessions" }
+                a href="/queue" aria-current=[current(NavEntry::Queue)] { "Queue" }
+                @if viewer.access.may_submit { a href="/submit" aria-current=[current(NavEntry::Submit)] { "Submit" } }
             }
             form.find role="search" action="/" {
                 label.vh for="q" { "Search" }

@@ -6,11 +6,11 @@ use maud::{Markup, html};
 
 use super::viewer::Viewer;
 use super::words::brief;
-use super::{Frame, Place};
+use super::{Frame, NavEntry};
 
 /// A page outside of the handlers of pages: a refusal or the login. Its reader's settings are not known.
 pub(crate) fn page(title: &str, main: &Markup) -> Response {
-    let frame = Frame::plain(title, Place::Elsewhere);
+    let frame = Frame::plain(title, NavEntry::Elsewhere);
     html_response(super::page(&frame, &Viewer::default(), main))
 }
 

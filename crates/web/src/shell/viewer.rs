@@ -22,7 +22,7 @@ pub(crate) struct Viewer {
 impl Viewer {
     pub(crate) fn new(access: Access, headers: &HeaderMap, path: &str) -> Self {
         Self {
-            theme: Theme::of(cookie(headers, THEME_COOKIE)),
+            theme: Theme::parse(cookie(headers, THEME_COOKIE)),
             keys: if cookie(headers, KEYS_COOKIE) == Some("off") {
                 Keys::Off
             } else {
@@ -78,7 +78,7 @@ pub(crate) enum Theme {
 }
 
 impl Theme {
-    pub(crate) fn of(word: Option<&str>) -> Self {
+    pub(crate) fn parse(word: Option<&str>) -> Self {
         [Self::Light, Self::Dark]
             .into_iter()
             .find(|theme| word == Some(theme.word()))

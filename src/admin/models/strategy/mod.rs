@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-pub use self::reading::{Outcome, Reading};
+pub use self::reading::{Interpretation, Outcome};
 
-use super::probe::{self, Answer, Question, ask, message};
+use super::probe::{self, ProbeAnswer, Question, ask, message};
 use super::{ModelReport, Problem, State, advice};
 use tarsy_core::execution::entry::{Finish, Role, ToolCall};
 use tarsy_core::plan::{ProviderPlan, Strategy, ToolSpec};
@@ -46,9 +46,9 @@ pub struct StrategyReport {
     /// The `iteration_strategy` that fits; `None` if none does, or if no model was asked.
     pub strategy: Option<&'static str>,
     /// The answer to a request with a tool; `None` if no model was asked.
-    pub native: Option<Reading>,
+    pub native: Option<Interpretation>,
     /// The answer to a request for a call as text; `None` if it was not asked for.
-    pub react: Option<Reading>,
+    pub react: Option<Interpretation>,
     /// The same in sentences.
     pub notes: Vec<String>,
 }
@@ -92,13 +92,13 @@ pub(super) async fn probe(report: ModelReport, plans: Plans, client: &Client) ->
 
 /// A request, and what its answer or its failure shows.
 struct Asked {
-    reading: Reading,
-    answer: Option<Answer>,
+    reading: Interpretation,
+    answer: Option<ProbeAnswer>,
     problem: Option<Problem>,
 }
 
 impl Asked {
-    fn answered(reading: Reading, answer: Answer) -> Self {
+    fn answered(reading: Interpretation, answer: ProbeAnswer) -> Self {
         Self {
             reading,
             answer: Some(answer),
@@ -109,7 +109,7 @@ impl Asked {
     fn failed(error: ModelError, report: &ModelReport) -> Self {
         let problem = probe::problem(error, report);
         Self {
-            reading: Reading::failed(words::of_problem(&problem)),
+            reading: Interpretation::failed(words::of_problem(&problem)),
             answer: None,
             problem: Some(problem),
         }
@@ -166,7 +166,7 @@ fn tool() -> ToolSpec {
     }
 }
 
-async fn of_native(observed: &Observed) -> Reading {
+async fn of_native(observed: &Observed) -> Interpretation {
     let fit = match called(observed) {
         Some(call) => Some(fit_arguments(&tool(), &call.arguments).await),
         None => None,
@@ -183,7 +183,7 @@ fn called(observed: &Observed) -> Option<&ToolCall> {
         .or_else(|| calls.first())
 }
 
-async fn of_react(observed: &Observed) -> Reading {
+async fn of_react(observed: &Observed) -> Interpretation {
     let reply = react::read(&observed.answer.text, Some(&[tool()]));
     let fit = match &reply.arguments_text {
         Some(arguments) => Some(fit_arguments(&tool(), arguments).await),
@@ -228,7 +228,7 @@ fn concluded(report: ModelReport, native: Asked, react: Option<Asked>) -> ModelR
 }
 
 /// The problem of a model that answers, and whose calls cannot be used.
-fn none_fits(native: &Reading, name: &str) -> Problem {
+fn none_fits(native: &Interpretation, name: &str) -> Problem {
     let code = match native.reason.as_deref() {
         Some(word) if word == Finish::MaxTokens.as_str() => ErrorCode::MaxTokens.as_str(),
         Some(_) | None => "no_strategy",

@@ -39,7 +39,7 @@ pub enum Outcome {
 
 /// The interpretation of an answer to a probe.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Reading {
+pub struct Interpretation {
     pub outcome: Outcome,
     /// The name that was called, if the tool has another one.
     pub called: Option<String>,
@@ -53,8 +53,8 @@ pub struct Reading {
     pub is_unsure: bool,
 }
 
-impl Reading {
-    fn of(outcome: Outcome, observed: &Observed) -> Self {
+impl Interpretation {
+    fn new(outcome: Outcome, observed: &Observed) -> Self {
         Self {
             outcome,
             called: None,
@@ -69,7 +69,7 @@ impl Reading {
     pub(super) fn failed(reason: String) -> Self {
         Self {
             reason: Some(reason),
-            ..Self::of(Outcome::Failed, &Observed::default())
+            ..Self::new(Outcome::Failed, &Observed::default())
         }
     }
 
@@ -80,7 +80,7 @@ impl Reading {
 }
 
 /// The answer to a request with the tool; `fit` is that of the call that counts.
-pub(super) fn native(observed: &Observed, fit: Option<&ArgumentFit>) -> Reading {
+pub(super) fn native(observed: &Observed, fit: Option<&ArgumentFit>) -> Interpretation {
     let has_calls = !observed.answer.calls.is_empty();
     let markup = if has_calls {
         None
@@ -103,7 +103,11 @@ pub(super) fn native(observed: &Observed, fit: Option<&ArgumentFit>) -> Reading 
 }
 
 /// The answer to a request for a call as text.
-pub(super) fn react(observed: &Observed, reply: &Reply, fit: Option<&ArgumentFit>) -> Reading {
+pub(super) fn react(
+    observed: &Observed,
+    reply: &Reply,
+    fit: Option<&ArgumentFit>,
+) -> Interpretation {
     let markup = if reply.kind == ReplyKind::Action {
         None
     } else {
@@ -121,13 +125,13 @@ pub(super) fn react(observed: &Observed, reply: &Reply, fit: Option<&ArgumentFit
     let name = reply.action.as_deref().unwrap_or_default();
     match (reply.kind, fit) {
         (ReplyKind::Action, Some(fit)) => of_call(name, fit, observed),
-        (ReplyKind::UnknownTool, _) => Reading {
+        (ReplyKind::UnknownTool, _) => Interpretation {
             called: Some(name.to_owned()),
-            ..Reading::of(Outcome::OtherName, observed)
+            ..Interpretation::new(Outcome::OtherName, observed)
         },
-        (ReplyKind::Malformed, _) if !is_blank(&observed.answer.text) => Reading {
+        (ReplyKind::Malformed, _) if !is_blank(&observed.answer.text) => Interpretation {
             reason: reply.problem.clone(),
-            ..Reading::of(Outcome::NoCall, observed)
+            ..Interpretation::new(Outcome::NoCall, observed)
         },
         (ReplyKind::Action, None) | (ReplyKind::Malformed | ReplyKind::Final, _) => {
             without_call(observed)
@@ -136,39 +140,39 @@ pub(super) fn react(observed: &Observed, reply: &Reply, fit: Option<&ArgumentFit
 }
 
 /// An answer whose end does not let it count.
-fn not_counted(ended: Ended, markup: Option<String>, observed: &Observed) -> Reading {
+fn not_counted(ended: Ended, markup: Option<String>, observed: &Observed) -> Interpretation {
     let (outcome, reason) = if ended.code() == ErrorCode::CallInText {
         (Outcome::CallInText, None)
     } else {
         (Outcome::CutOff, Some(ended.finish.as_str().to_owned()))
     };
-    Reading {
+    Interpretation {
         markup,
         reason,
-        ..Reading::of(outcome, observed)
+        ..Interpretation::new(outcome, observed)
     }
 }
 
-fn of_call(name: &str, fit: &ArgumentFit, observed: &Observed) -> Reading {
+fn of_call(name: &str, fit: &ArgumentFit, observed: &Observed) -> Interpretation {
     if name != TOOL {
-        return Reading {
+        return Interpretation {
             called: Some(name.to_owned()),
-            ..Reading::of(Outcome::OtherName, observed)
+            ..Interpretation::new(Outcome::OtherName, observed)
         };
     }
     match fit {
-        ArgumentFit::AsWritten => Reading::of(Outcome::Called, observed),
-        ArgumentFit::Fitted => Reading::of(Outcome::CalledFitted, observed),
-        ArgumentFit::Unfit(faults) => Reading {
+        ArgumentFit::AsWritten => Interpretation::new(Outcome::Called, observed),
+        ArgumentFit::Fitted => Interpretation::new(Outcome::CalledFitted, observed),
+        ArgumentFit::Unfit(faults) => Interpretation {
             reason: Some(faults.clone()),
-            ..Reading::of(Outcome::UnfitArguments, observed)
+            ..Interpretation::new(Outcome::UnfitArguments, observed)
         },
     }
 }
 
-fn without_call(observed: &Observed) -> Reading {
+fn without_call(observed: &Observed) -> Interpretation {
     if !is_blank(&observed.answer.text) {
-        return Reading::of(Outcome::NoCall, observed);
+        return Interpretation::new(Outcome::NoCall, observed);
     }
     let markup = markup(&observed.answer.thinking);
     let outcome = if markup.is_some() {
@@ -176,9 +180,9 @@ fn without_call(observed: &Observed) -> Reading {
     } else {
         Outcome::Empty
     };
-    Reading {
+    Interpretation {
         markup,
-        ..Reading::of(outcome, observed)
+        ..Interpretation::new(outcome, observed)
     }
 }
 

@@ -1,13 +1,13 @@
 //! Describes the result of a probe in sentences. Pure.
 
-use super::{Outcome, Problem, Reading, TOOL};
+use super::{Interpretation, Outcome, Problem, TOOL};
 use tarsy_core::vocabulary::ErrorCode;
 
 /// The remark about a provider that replays recordings.
 pub(super) const RECORDING: &str = "it replays recordings: no model is asked";
 
 /// The sentences about the answers to one or two requests.
-pub(super) fn notes(native: &Reading, react: Option<&Reading>) -> Vec<String> {
+pub(super) fn notes(native: &Interpretation, react: Option<&Interpretation>) -> Vec<String> {
     let mut notes = vec![of_native(native)];
     notes.extend(react.map(of_react));
     let readings = || [Some(native), react].into_iter().flatten();
@@ -27,7 +27,7 @@ pub(super) fn notes(native: &Reading, react: Option<&Reading>) -> Vec<String> {
     notes
 }
 
-fn of_native(reading: &Reading) -> String {
+fn of_native(reading: &Interpretation) -> String {
     let reason = reading.reason.as_deref().unwrap_or_default();
     match reading.outcome {
         Outcome::Called => "a structured call came whole, and its arguments fit the schema".to_owned(),
@@ -52,7 +52,7 @@ fn of_native(reading: &Reading) -> String {
     }
 }
 
-fn of_react(reading: &Reading) -> String {
+fn of_react(reading: &Interpretation) -> String {
     let reason = reading.reason.as_deref().unwrap_or_default();
     match reading.outcome {
         Outcome::Called => "with react, a call came as text, and its arguments fit the schema".to_owned(),
@@ -76,14 +76,14 @@ fn of_react(reading: &Reading) -> String {
     }
 }
 
-fn other_name(reading: &Reading) -> String {
+fn other_name(reading: &Interpretation) -> String {
     let called = reading.called.as_deref().unwrap_or_default();
     format!(
         "it names {called:?} in place of {TOOL}, and an investigation would answer that there is no such tool"
     )
 }
 
-fn markup(reading: &Reading) -> &str {
+fn markup(reading: &Interpretation) -> &str {
     reading.markup.as_deref().unwrap_or_default()
 }
 

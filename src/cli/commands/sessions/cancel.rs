@@ -55,7 +55,7 @@ struct CancelRequest {
 
 pub(super) async fn run(global: &GlobalArgs, args: SessionsCancelArgs) -> anyhow::Result<Exit> {
     // Without a database the broker can still take a request for a whole id.
-    let database = Database::of(global, "sessions");
+    let database = Database::new(global, "sessions");
     let session = match (args.session.whole(), &database) {
         (Some(session), _) => session,
         (None, Ok(database)) => find(global, "cancel", database, &args.session).await?,

@@ -39,7 +39,7 @@ pub(super) async fn run(global: &GlobalArgs, command: SessionsCommand) -> anyhow
 }
 
 async fn list(global: &GlobalArgs, args: SessionsListArgs) -> anyhow::Result<Exit> {
-    let database = Database::of(global, "sessions")?;
+    let database = Database::new(global, "sessions")?;
     let filter = SessionFilter {
         limit: args.limit,
         statuses: args.status,
@@ -112,7 +112,7 @@ pub(super) fn linked_lines(
 }
 
 async fn show(global: &GlobalArgs, args: SessionsShowArgs) -> anyhow::Result<Exit> {
-    let database = Database::of(global, "sessions")?;
+    let database = Database::new(global, "sessions")?;
     let output = if args.json {
         prompts::Output::Json
     } else {
@@ -229,7 +229,7 @@ pub(super) async fn read(
 }
 
 async fn rerun(global: &GlobalArgs, args: SessionsRerunArgs) -> anyhow::Result<Exit> {
-    let database = Database::of(global, "sessions")?;
+    let database = Database::new(global, "sessions")?;
     let (old, report) = read(&database, &args.session).await?;
     reruns::may_rerun(&report).map_err(anyhow::Error::msg)?;
     submit::check_chain(&load_config(global)?, args.chain.as_deref())?;
@@ -249,7 +249,7 @@ async fn rerun(global: &GlobalArgs, args: SessionsRerunArgs) -> anyhow::Result<E
     });
     let sources = args
         .watch
-        .then(|| Sources::of(global, nats, Some(database.store)));
+        .then(|| Sources::new(global, nats, Some(database.store)));
     PublishedSession {
         session,
         published,

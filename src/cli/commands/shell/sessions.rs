@@ -39,7 +39,7 @@ fn newest() -> anyhow::Result<Vec<SessionLine>> {
         .enable_all()
         .build()?;
     let found = runtime.block_on(async {
-        let database = Database::of(&global, "completion")?;
+        let database = Database::new(&global, "completion")?;
         let filter = SessionFilter {
             limit: MAX_SESSIONS,
             ..SessionFilter::default()

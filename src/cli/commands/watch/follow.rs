@@ -33,7 +33,7 @@ pub(crate) struct Target {
 
 impl Sources {
     /// The sources of a command: its servers, and the links of its configuration.
-    pub(crate) fn of(global: &GlobalArgs, nats: Nats, store: Option<Arc<Store>>) -> Self {
+    pub(crate) fn new(global: &GlobalArgs, nats: Nats, store: Option<Arc<Store>>) -> Self {
         Self {
             nats,
             store,

@@ -36,7 +36,7 @@ pub(super) async fn run(global: &GlobalArgs, args: WatchArgs) -> anyhow::Result<
     let database = addresses
         .database_url
         .is_some()
-        .then(|| Database::of(global, "watch"))
+        .then(|| Database::new(global, "watch"))
         .transpose()?;
     let options = args.view.options(&TerminalEnv::of_process());
     if args.all {
@@ -46,10 +46,10 @@ pub(super) async fn run(global: &GlobalArgs, args: WatchArgs) -> anyhow::Result<
     let nats = addresses.nats_for_command("watch").await?;
     if args.thread {
         let database = database.ok_or_else(|| no_database("a thread needs one"))?;
-        let sources = Sources::of(global, nats, Some(Arc::clone(&database.store)));
+        let sources = Sources::new(global, nats, Some(Arc::clone(&database.store)));
         return thread::run(&sources, &database, session, options).await;
     }
-    let sources = Sources::of(global, nats, database.map(|database| database.store));
+    let sources = Sources::new(global, nats, database.map(|database| database.store));
     let target = Target {
         session,
         queue: Some(QueuePlace::Unknown),

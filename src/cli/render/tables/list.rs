@@ -35,11 +35,11 @@ pub fn sessions(sessions: &[SessionLine], now: DateTime<Utc>, style: &Style) -> 
 /// A session in the table.
 struct Listed<'s> {
     session: &'s SessionLine,
-    place: Place,
+    place: Nesting,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Nesting {
     /// The session is listed by the time at which it began.
     Own,
     /// The question is listed below its investigation.
@@ -61,11 +61,11 @@ fn in_threads(sessions: &[SessionLine]) -> impl Iterator<Item = Listed<'_>> {
             .filter(move |other| other.parent_id == Some(session.session_id));
         let below = about.map(|session| Listed {
             session,
-            place: Place::BelowInvestigation,
+            place: Nesting::BelowInvestigation,
         });
         std::iter::once(Listed {
             session,
-            place: Place::Own,
+            place: Nesting::Own,
         })
         .chain(below)
     })
@@ -79,7 +79,7 @@ pub fn running(session: &SessionLine, now: DateTime<Utc>, style: &Style) -> Stri
         session.session_id.short(),
         format!("running for {since} on {}", session.worker),
         session.severity.map_or("-", Severity::as_str).to_owned(),
-        title(session, Place::Own, style.charset),
+        title(session, Nesting::Own, style.charset),
     ];
     let line = parts
         .map(|part| text::one_line(&part, style.charset))
@@ -88,10 +88,10 @@ pub fn running(session: &SessionLine, now: DateTime<Utc>, style: &Style) -> Stri
 }
 
 /// The title. A question also has the investigation that it asks about, unless it is listed below that.
-fn title(session: &SessionLine, place: Place, charset: Charset) -> String {
+fn title(session: &SessionLine, place: Nesting, charset: Charset) -> String {
     let title = session.title.as_deref().unwrap_or("(no title)");
     match session.parent_id {
-        Some(_) if place == Place::BelowInvestigation => {
+        Some(_) if place == Nesting::BelowInvestigation => {
             format!("{} question: {title}", charset.pick("↳", "->"))
         }
         Some(parent) => format!(

@@ -1,7 +1,7 @@
 //! The list of `tarsy models`: a block of facts for each provider.
 
 use super::table::fact;
-use crate::admin::models::{Answer, KeyState, ModelReport, Problem, State, StrategyReport};
+use crate::admin::models::{KeyState, ModelReport, ProbeAnswer, Problem, State, StrategyReport};
 use crate::cli::render::style::{Paint, Style};
 use crate::cli::render::{format, text};
 use tarsy_config::Price;
@@ -119,7 +119,7 @@ fn price(price: Price) -> String {
     format!("${input} in, ${cached_input} cached, ${output} out, for a million tokens")
 }
 
-fn answer(answer: &Answer, style: &Style) -> String {
+fn answer(answer: &ProbeAnswer, style: &Style) -> String {
     let seconds = |ms: u64| format!("{}.{:02} s", ms / 1000, ms % 1000 / 10);
     let line = text::one_line(&answer.text, style.charset);
     let line = text::cut(&line, ANSWER_COLUMNS, style.charset);

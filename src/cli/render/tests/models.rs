@@ -1,7 +1,7 @@
 //! Tests of the output of `models`.
 
 use super::narrow;
-use crate::admin::models::{Answer, KeyState, ModelReport, Problem, State};
+use crate::admin::models::{KeyState, ModelReport, ProbeAnswer, Problem, State};
 use crate::cli::render::tables::models;
 use tarsy_config::Price;
 use tarsy_core::plan::{NativeTool, Thinking, ThinkingLevel};
@@ -59,7 +59,7 @@ fn problem(code: &str, status: &str, message: &str, fix: Option<&str>) -> Option
 
 #[test]
 fn a_list_of_models_shows_use_key_settings_and_what_to_do() {
-    let answer = Answer {
+    let answer = ProbeAnswer {
         first_chunk_ms: Some(612),
         took_ms: 1_734,
         input_tokens: 18,

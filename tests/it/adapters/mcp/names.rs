@@ -71,7 +71,7 @@ async fn a_tool_of_any_name_is_offered_to_every_provider_and_called_by_its_own_n
     for spec in serde_json::from_str::<Vec<ToolSpec>>(&plan).unwrap() {
         let call = call(&spec.name, "{}");
         let reply =
-            within(second.call(ToolRequest::new(&call, TEST_TIMEOUT).of(Some(&spec)))).await;
+            within(second.call(ToolRequest::new(&call, TEST_TIMEOUT).with_spec(Some(&spec)))).await;
         assert_eq!(content(reply), ("found".to_owned(), false));
         called.push(spec.tool().to_owned());
     }

@@ -522,7 +522,7 @@ async fn the_end_of_a_session_is_its_last_event_and_ends_its_executions() {
         (standing.over, standing.settled, standing.last_seq),
         (true, false, 5)
     );
-    let last = events.last().map(EventIdentity::of);
+    let last = events.last().map(EventIdentity::new);
     assert_eq!(standing.last_event, last);
     assert_eq!(
         (owes.reason, owes.detail.as_str()),

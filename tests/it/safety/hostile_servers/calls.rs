@@ -299,7 +299,7 @@ async fn arguments_that_do_not_fit_the_schema_are_an_answer_and_no_call() {
             spec(schema),
         );
         servers
-            .call(ToolRequest::new(&call, LONG).of(Some(&spec)))
+            .call(ToolRequest::new(&call, LONG).with_spec(Some(&spec)))
             .await
     };
     for (arguments, fault) in [

@@ -97,22 +97,28 @@ impl RouteKind {
     pub(super) fn keys(&self) -> Vec<(&'static str, &str)> {
         let mut keys = vec![("kind", self.as_str())];
         match self {
-            Self::SlackWebhook { url } | Self::Teams { url } => keys.push(Keys::URL.of(url)),
+            Self::SlackWebhook { url } | Self::Teams { url } => {
+                keys.push(Keys::URL.for_secret(url))
+            }
             Self::SlackBot {
                 token,
                 channel,
                 thread_channels: _,
                 api_url,
             } => {
-                keys.extend([Keys::TOKEN.of(token), ("channel", channel)]);
+                keys.extend([Keys::TOKEN.for_secret(token), ("channel", channel)]);
                 keys.extend((api_url != SLACK_API).then_some(("api_url", api_url.as_str())));
             }
             Self::Webhook { url, secret } => {
                 keys.push(match url {
                     WebhookAddress::Plain(url) => ("url", url),
-                    WebhookAddress::Secret(url) => Keys::URL.of(url),
+                    WebhookAddress::Secret(url) => Keys::URL.for_secret(url),
                 });
-                keys.extend(secret.as_ref().map(|secret| Keys::SECRET.of(secret)));
+                keys.extend(
+                    secret
+                        .as_ref()
+                        .map(|secret| Keys::SECRET.for_secret(secret)),
+                );
             }
         }
         keys
@@ -235,7 +241,7 @@ impl Keys {
         variable: "secret_env",
     };
 
-    fn of(self, secret: &SecretSource) -> (&'static str, &str) {
+    fn for_secret(self, secret: &SecretSource) -> (&'static str, &str) {
         match secret {
             SecretSource::File(file) => (self.file, file),
             SecretSource::Variable(name) => (self.variable, name),

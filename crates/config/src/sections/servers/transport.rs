@@ -43,7 +43,7 @@ pub enum McpTransport {
 pub(crate) struct TransportKeys {
     /// The transport; by default the one that `command` or `url` needs.
     #[serde(rename = "type")]
-    kind: Option<Kind>,
+    kind: Option<TransportType>,
     #[serde(flatten)]
     program: McpProgram,
     #[serde(flatten)]
@@ -114,7 +114,7 @@ pub struct McpAddress {
 /// The words of the key `type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+enum TransportType {
     Stdio,
     Http,
     Sse,
@@ -123,7 +123,7 @@ enum Kind {
 impl From<TransportKeys> for McpTransport {
     fn from(keys: TransportKeys) -> Self {
         let is_remote = match keys.kind {
-            Some(kind) => kind != Kind::Stdio,
+            Some(kind) => kind != TransportType::Stdio,
             None => !keys.address.url.is_empty() && keys.program.command.as_str().is_empty(),
         };
         if is_remote {

@@ -42,7 +42,7 @@ impl Attempts {
     }
 
     /// The attempt that an iteration's answer came from.
-    pub(super) fn of(&self, iteration: u32) -> u32 {
+    pub(super) fn count(&self, iteration: u32) -> u32 {
         self.recorded
             .by_iteration
             .get(&iteration)
@@ -75,7 +75,10 @@ mod tests {
     fn each_claim_of_an_open_iteration_is_a_try_and_the_next_begins_at_one() {
         for claims in 0..3 {
             let resumed = attempts(2, claims, &[(1, 1), (2, 4)]);
-            assert_eq!([2, 3, 4].map(|iteration| resumed.of(iteration)), [4, 1, 1]);
+            assert_eq!(
+                [2, 3, 4].map(|iteration| resumed.count(iteration)),
+                [4, 1, 1]
+            );
             assert_eq!(
                 [3, 4].map(|iteration| resumed.first(iteration)),
                 [1 + claims, 1]
@@ -99,6 +102,6 @@ mod tests {
         let mut attempts = attempts(0, 2, &[]);
         assert_eq!(attempts.first(1), 3);
         attempts.record(1, 5);
-        assert_eq!((attempts.of(1), attempts.first(2)), (5, 1));
+        assert_eq!((attempts.count(1), attempts.first(2)), (5, 1));
     }
 }

@@ -140,7 +140,7 @@ impl<W: World> Execution<W> {
         let attempt = if answers {
             self.attempt
         } else {
-            self.attempts.of(iteration)
+            self.attempts.count(iteration)
         };
         let (status, error) = status_after(&entries);
         Checkpoint {

@@ -151,7 +151,7 @@ impl<W: World> Execution<W> {
             match decision {
                 Decision::Done(_) => {
                     return Ok(EndedExecution {
-                        totals: ExecutionTotals::of(&self.state),
+                        totals: ExecutionTotals::from_state(&self.state),
                         record: self.record,
                     });
                 }

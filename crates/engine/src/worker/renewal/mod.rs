@@ -100,7 +100,7 @@ impl<W: World> LeaseRenewal<W> {
             .sessions
             .renew(runs.iter().map(|run| run.lease).collect(), self.0.lease())
             .await;
-        outages.renewed(StoreCheck::of(&answers));
+        outages.renewed(StoreCheck::from_result(&answers));
         let answers = match answers {
             Ok(answers) => answers,
             Err(error) => {

@@ -24,7 +24,7 @@ use crate::service::writer::ResponseWriter;
 
 /// The parts of an answer that have arrived, and the writer that gets them.
 #[derive(Debug)]
-pub(super) struct Answer<'a> {
+pub(super) struct GenaiAnswer<'a> {
     writer: &'a ResponseWriter,
     key: Option<&'a ApiKey>,
     /// The properties that have another name at the provider, by the tool's name there.
@@ -35,7 +35,7 @@ pub(super) struct Answer<'a> {
     end: Option<StreamEnd>,
 }
 
-impl<'a> Answer<'a> {
+impl<'a> GenaiAnswer<'a> {
     pub(super) fn new(
         writer: &'a ResponseWriter,
         key: Option<&'a ApiKey>,

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use tracing::Dispatch;
 use tracing::instrument::WithSubscriber as _;
 
-use super::answer::Answer;
+use super::answer::GenaiAnswer;
 use super::correction::Corrected;
 use super::fault;
 use super::frames::Frames;
@@ -96,7 +96,7 @@ impl GenaiAttempt<'_> {
             relay,
             began: Instant::now(),
         };
-        let mut answer = Answer::new(call.writer, key, &self.prepared.tools.renamed);
+        let mut answer = GenaiAnswer::new(call.writer, key, &self.prepared.tools.renamed);
         reader.read(opened.stream, &frames, &mut answer).await?;
         answer
             .end(self.prepared.selection, &self.prepared.tools, &frames)
@@ -132,7 +132,7 @@ impl Reader<'_> {
         &self,
         mut stream: ChatStream,
         frames: &Frames,
-        answer: &mut Answer<'_>,
+        answer: &mut GenaiAnswer<'_>,
     ) -> Result<(), ProviderError> {
         while !answer.has_ended() {
             match self.next(&mut stream, frames).await {

@@ -81,7 +81,7 @@ pub(super) fn of_response(
 
 /// An error in a stream that began with 200.
 pub(super) fn of_event(body: &Value, key: Option<&ApiKey>) -> ProviderError {
-    let words = Words::of(body, key);
+    let words = Words::from_body(body, key);
     let Verdict { code, is_transient } = classify::verdict(None, &words);
     let provider_status = match words.word.as_str() {
         "" => "error",

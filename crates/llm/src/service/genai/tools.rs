@@ -118,7 +118,7 @@ fn accepted_schema(
             definition.name
         ))
     })?;
-    let mut rewritten = schemas::rewritten(schema, Dialect::of(selection.provider()));
+    let mut rewritten = schemas::rewritten(schema, Dialect::for_provider(selection.provider()));
     // Anthropic and OpenAI refuse a schema without a type.
     let schema = &mut rewritten.schema;
     schema.entry("type").or_insert_with(|| json!("object"));

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::finish::{self, CONTINUATION};
 use super::models::Model;
-use super::replay::Recorder;
+use super::replay::PartRecorder;
 use super::tools::Tools;
 use super::wire::{
     Chunk, CodeExecutionResult, ExecutableCode, GroundingMetadata, Part, PromptFeedback, Raw,
@@ -32,14 +32,14 @@ use crate::service::writer::ResponseWriter;
 
 /// The parts of an answer that have arrived, and the writer that gets them.
 #[derive(Debug)]
-pub(super) struct Answer<'a> {
+pub(super) struct GeminiAnswer<'a> {
     writer: &'a ResponseWriter,
     key: &'a ApiKey,
     /// The properties that have another name at the provider, by the tool's name there.
     renamed: &'a HashMap<String, Renamed>,
     written: Written,
     repair: Repair,
-    recorder: Recorder,
+    recorder: PartRecorder,
     grounding: Option<GroundingMetadata>,
     pages: Option<UrlContextMetadata>,
     usage: Option<UsageMetadata>,
@@ -54,7 +54,7 @@ pub(super) struct Answer<'a> {
     is_signed: bool,
 }
 
-impl<'a> Answer<'a> {
+impl<'a> GeminiAnswer<'a> {
     pub(super) fn new(
         writer: &'a ResponseWriter,
         key: &'a ApiKey,
@@ -66,7 +66,7 @@ impl<'a> Answer<'a> {
             renamed,
             written: Written::Nothing,
             repair: Repair::default(),
-            recorder: Recorder::default(),
+            recorder: PartRecorder::default(),
             grounding: None,
             pages: None,
             usage: None,

@@ -8,7 +8,7 @@ use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use tokio::time::Instant;
 use url::Url;
 
-use super::answer::Answer;
+use super::answer::GeminiAnswer;
 
 use super::fault;
 use super::request::Prepared;
@@ -94,7 +94,7 @@ impl GeminiAttempt<'_> {
 
     /// Writes the answer, up to but not including the final message.
     async fn answer(&self, call: &Call<'_>, key: &ApiKey) -> Result<(), ProviderError> {
-        let mut answer = Answer::new(call.writer, key, &self.prepared.tools.renamed);
+        let mut answer = GeminiAnswer::new(call.writer, key, &self.prepared.tools.renamed);
         let mut token = None;
         for _request in 0..=MAX_CONTINUATIONS {
             let ended = self
@@ -119,7 +119,7 @@ impl GeminiAttempt<'_> {
         &self,
         deadline: Deadline,
         token: Option<&str>,
-        answer: &mut Answer<'_>,
+        answer: &mut GeminiAnswer<'_>,
     ) -> Result<(), ProviderError> {
         let began = Instant::now();
         let request = self
@@ -154,7 +154,7 @@ impl GeminiAttempt<'_> {
             Identity::Key(key) => return Ok(request.header(KEY_HEADER, key.header()?)),
             Identity::Account(account) => account,
         };
-        let bearer = ApiKey::of(format!("Bearer {}", key.expose()));
+        let bearer = ApiKey::new(format!("Bearer {}", key.expose()));
         let request = request.header(AUTHORIZATION, bearer.header()?);
         Ok(match account.quota_project() {
             Some(project) => request.header(QUOTA_HEADER, project),
@@ -203,7 +203,7 @@ impl Reader {
     async fn read(
         mut self,
         mut response: Response,
-        answer: &mut Answer<'_>,
+        answer: &mut GeminiAnswer<'_>,
     ) -> Result<(), ProviderError> {
         let mut events = Events::default();
         loop {
@@ -230,7 +230,7 @@ impl Reader {
     }
 
     /// The longest time that the provider may be silent now.
-    fn silence(&self, answer: &Answer<'_>) -> Timeout {
+    fn silence(&self, answer: &GeminiAnswer<'_>) -> Timeout {
         if answer.is_complete() {
             Timeout::since(self.last.unwrap_or(self.began), self.timeouts.end)
         } else {

@@ -28,7 +28,7 @@ enum Item<'a> {
 
 /// The recorded parts of an answer that is arriving.
 #[derive(Debug, Default)]
-pub(super) struct Recorder {
+pub(super) struct PartRecorder {
     parts: Vec<Raw>,
     bytes: usize,
     /// Text that the next part may continue.
@@ -43,7 +43,7 @@ enum OpenText {
     Joined(PlainText),
 }
 
-impl Recorder {
+impl PartRecorder {
     pub(super) fn add(&mut self, raw: Raw) {
         if self.bytes > MAX_PAYLOAD_BYTES {
             return;
@@ -178,7 +178,7 @@ mod tests {
     }
 
     fn recorded(parts: &[&str]) -> String {
-        let mut recorder = Recorder::default();
+        let mut recorder = PartRecorder::default();
         for part in parts {
             recorder.add(serde_json::from_str(part).unwrap());
         }

@@ -167,7 +167,7 @@ fn declaration(
     let name = names::to_wire(&tool.name)?;
     let mut description = tool.description.clone();
     if let Some(Ok(given)) = schema.map(serde_json::from_str::<Map<String, Value>>) {
-        let rewritten = schemas::rewritten(given.clone(), Dialect::of(PROVIDER));
+        let rewritten = schemas::rewritten(given.clone(), Dialect::for_provider(PROVIDER));
         if rewritten.schema != given {
             parameters_json_schema = Some(to_raw_value(&rewritten.schema).map_err(no_schema)?);
         }

@@ -102,7 +102,7 @@ impl ApiKey {
     }
 
     /// A token that this service got by itself.
-    pub fn of(text: String) -> Self {
+    pub fn new(text: String) -> Self {
         Self(text)
     }
 

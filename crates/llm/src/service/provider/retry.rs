@@ -87,7 +87,11 @@ pub(crate) async fn run(call: &Call<'_>, attempt: Result<impl Attempt + Send, Pr
 }
 
 fn span(request: &GenerateRequest, attempt: u32) -> Span {
-    gen_ai::provider_attempt(ProviderLabel::of(request).gen_ai, request.model(), attempt)
+    gen_ai::provider_attempt(
+        ProviderLabel::from_request(request).gen_ai,
+        request.model(),
+        attempt,
+    )
 }
 
 /// One attempt. If the provider refuses the signatures of the history, a second request without them belongs to it.

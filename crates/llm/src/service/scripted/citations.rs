@@ -54,7 +54,7 @@ pub(super) fn filled(answer: &RecordedAnswer, request: &GenerateRequest) -> Reco
         {
             *text = cite(
                 text,
-                shown.get_or_insert_with(|| EventNumbers::of(&request.messages)),
+                shown.get_or_insert_with(|| EventNumbers::from_messages(&request.messages)),
             );
         }
     }
@@ -80,7 +80,7 @@ fn fill_execution(arguments: &mut Value, execution_id: &str) {
 }
 
 impl EventNumbers {
-    fn of(messages: &[ConversationMessage]) -> Self {
+    fn from_messages(messages: &[ConversationMessage]) -> Self {
         let contexts = messages
             .iter()
             .filter_map(|message| context_in(&message.content));

@@ -166,7 +166,7 @@ impl Scripted {
             pace: self.options.pace.unwrap_or(transcript.pace),
             state: transcript
                 .provider_state
-                .then(|| state::of(&request.execution_id, index)),
+                .then(|| state::provider_data(&request.execution_id, index)),
             position,
             fail,
         };

@@ -11,7 +11,7 @@ const PROVIDER: &str = "scripted";
 const FORMAT: &str = "scripted.v1";
 
 /// The state of the answer at `index` of an execution.
-pub(super) fn of(execution_id: &str, index: usize) -> ProviderData {
+pub(super) fn provider_data(execution_id: &str, index: usize) -> ProviderData {
     let mut hash = Sha256::new();
     hash.update(execution_id.as_bytes());
     hash.update(index.to_string().as_bytes());
@@ -42,7 +42,8 @@ pub(super) fn check(request: &GenerateRequest) -> Result<(), String> {
     for (index, message) in answers.enumerate() {
         match &message.provider_data {
             Some(data)
-                if data.provider != PROVIDER || *data == of(&request.execution_id, index) => {}
+                if data.provider != PROVIDER
+                    || *data == provider_data(&request.execution_id, index) => {}
             Some(_) => {
                 return Err(format!(
                     "provider state of answer {index} came back changed"

@@ -65,7 +65,7 @@ fn capabilities(given: Option<&Value>) -> Value {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> Option<InitializeResult> {
+    fn parse(text: &str) -> Option<InitializeResult> {
         let raw: Box<RawValue> = serde_json::from_str(text).unwrap();
         mended(&raw).map(|mended| serde_json::from_value(mended).unwrap())
     }
@@ -104,7 +104,7 @@ mod tests {
                 "x",
             ),
         ] {
-            let read = of(&text).unwrap_or_else(|| panic!("{text}"));
+            let read = parse(&text).unwrap_or_else(|| panic!("{text}"));
             assert_eq!(read.server_info.name, name, "{text}");
             assert!(read.capabilities.tools.is_some(), "{text}");
         }
@@ -120,7 +120,7 @@ mod tests {
             r#"{"a":"capabilities"}"#,
             "null",
         ] {
-            assert_eq!(of(text), None, "{text}");
+            assert_eq!(parse(text), None, "{text}");
         }
     }
 }

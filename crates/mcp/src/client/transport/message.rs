@@ -216,7 +216,7 @@ fn error_of(raw: &RawValue) -> Value {
 /// The error that takes the place of a message that cannot be read; `None` if it answers no open request.
 fn unreadable(bytes: &[u8], open: &OpenRequests) -> Option<Vec<u8>> {
     let words = words(bytes);
-    let Some(id) = SkippedMessage::of(bytes).answers(open) else {
+    let Some(id) = SkippedMessage::from_bytes(bytes).answers(open) else {
         tracing::debug!(bytes = bytes.len(), "mcp line dropped: not a message");
         return None;
     };

@@ -38,7 +38,7 @@ impl Word {
 
 impl SkippedMessage {
     /// Reads the id and the kind of a message from its bytes.
-    pub(super) fn of(bytes: &[u8]) -> Self {
+    pub(super) fn from_bytes(bytes: &[u8]) -> Self {
         let mut message = Self::default();
         message.read(bytes);
         message

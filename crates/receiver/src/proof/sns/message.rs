@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// A message with everything that its signature needs. Other fields are not covered by it.
 #[derive(Debug)]
 pub(super) struct Message {
-    pub(super) kind: Kind,
+    pub(super) kind: MessageType,
     pub(super) message_id: String,
     pub(super) topic_arn: String,
     pub(super) timestamp: DateTime<Utc>,
@@ -19,7 +19,7 @@ pub(super) struct Message {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub(super) enum Kind {
+pub(super) enum MessageType {
     Notification,
     SubscriptionConfirmation,
     UnsubscribeConfirmation,
@@ -30,7 +30,7 @@ pub(super) enum Kind {
 #[serde(rename_all = "PascalCase")]
 struct Wire {
     #[serde(rename = "Type")]
-    kind: Kind,
+    kind: MessageType,
     message: String,
     message_id: String,
     subject: Option<String>,
@@ -85,14 +85,14 @@ impl Wire {
     /// Lines of names and values, sorted by name; a field that is absent has none.
     fn canonical(&self) -> String {
         let kind = match self.kind {
-            Kind::Notification => "Notification",
-            Kind::SubscriptionConfirmation => "SubscriptionConfirmation",
-            Kind::UnsubscribeConfirmation => "UnsubscribeConfirmation",
+            MessageType::Notification => "Notification",
+            MessageType::SubscriptionConfirmation => "SubscriptionConfirmation",
+            MessageType::UnsubscribeConfirmation => "UnsubscribeConfirmation",
         };
         // A field that the other kind of message has is not signed.
         let (subject, subscribe_url, token) = match self.kind {
-            Kind::Notification => (self.subject.as_deref(), None, None),
-            Kind::SubscriptionConfirmation | Kind::UnsubscribeConfirmation => {
+            MessageType::Notification => (self.subject.as_deref(), None, None),
+            MessageType::SubscriptionConfirmation | MessageType::UnsubscribeConfirmation => {
                 (None, self.subscribe_url.as_deref(), self.token.as_deref())
             }
         };
@@ -143,7 +143,7 @@ mod tests {
         );
         assert_eq!(
             (read.kind, read.signature),
-            (Kind::Notification, vec![0, 1, 2])
+            (MessageType::Notification, vec![0, 1, 2])
         );
         value["Subject"] = Value::Null;
         assert_eq!(

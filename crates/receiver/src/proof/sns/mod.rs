@@ -15,7 +15,7 @@ use reqwest::Client;
 
 pub use self::certificates::Certificates;
 pub(crate) use self::confirmation::unsigned_control;
-use self::message::{Kind, Message};
+use self::message::{Message, MessageType};
 pub use self::topic::Topic;
 use super::{Proven, Signed};
 use crate::response::Rejection;
@@ -71,7 +71,7 @@ impl Sns {
         }
         self.certificates.verify(topic, &message, signed).await?;
         match message.kind {
-            Kind::Notification => {
+            MessageType::Notification => {
                 let parts = [
                     signed.source.as_bytes(),
                     topic.arn().as_bytes(),
@@ -83,10 +83,10 @@ impl Sns {
                     &parts, sent_at_ms,
                 ))))
             }
-            Kind::SubscriptionConfirmation => {
+            MessageType::SubscriptionConfirmation => {
                 self.confirm(topic, &message).await.map(Proven::Control)
             }
-            Kind::UnsubscribeConfirmation => {
+            MessageType::UnsubscribeConfirmation => {
                 tracing::warn!(
                     topic = topic.arn(),
                     "sns subscription ended: SNS sends no further message of this topic"

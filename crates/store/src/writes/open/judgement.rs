@@ -50,7 +50,7 @@ impl Judgement {
     }
 
     /// The changes that the alert makes to a session with this knowledge.
-    pub(super) fn of(known: &KnownAlert, reported: &ReportedAlert<'_>) -> Self {
+    pub(super) fn new(known: &KnownAlert, reported: &ReportedAlert<'_>) -> Self {
         let mut judgement = Self::before(reported.members);
         judgement.compared_with = Some(number::int(known.updates));
         if let Some((after, update)) = known.update(reported) {

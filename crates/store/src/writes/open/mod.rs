@@ -327,7 +327,7 @@ impl Open {
         let mut compared = self.clone();
         for _ in 0..MAX_TRIES {
             if let Some(known) = &known {
-                compared.judgement = Judgement::of(known, &self.reported());
+                compared.judgement = Judgement::new(known, &self.reported());
             }
             known = match compared.try_write(connection)? {
                 Written::Decided(opened) => return Ok(Some(Opening::Decided(opened))),

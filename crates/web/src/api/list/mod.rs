@@ -63,7 +63,7 @@ pub(crate) struct Part {
 impl ListQuery {
     /// The parameters of an address. Those that select by words may be repeated, or have several words with commas
     /// between them; of any other one the last value counts.
-    pub(crate) fn of(query: Option<&str>) -> Self {
+    pub(crate) fn parse(query: Option<&str>) -> Self {
         let mut read = Self::default();
         for (name, value) in url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             let value = value.trim();

@@ -38,7 +38,7 @@ fn parameters_are_checked_and_empty_ones_are_absent() {
         questions: Questions::Hidden,
         about: Vec::new(),
     };
-    let page = ListQuery::of(Some(query)).page(now()).unwrap();
+    let page = ListQuery::parse(Some(query)).page(now()).unwrap();
     assert_eq!(
         page,
         SessionPage {
@@ -47,7 +47,7 @@ fn parameters_are_checked_and_empty_ones_are_absent() {
         }
     );
     assert_eq!(
-        ListQuery::of(Some("since=2026-11-27T10:00Z"))
+        ListQuery::parse(Some("since=2026-11-27T10:00Z"))
             .page(now())
             .unwrap()
             .filter
@@ -78,7 +78,7 @@ fn parameters_are_checked_and_empty_ones_are_absent() {
             "chain: accepted: at most 20 values",
         ),
     ] {
-        let fault = ListQuery::of(Some(wrong))
+        let fault = ListQuery::parse(Some(wrong))
             .page(now())
             .unwrap_err()
             .to_string();
@@ -88,13 +88,13 @@ fn parameters_are_checked_and_empty_ones_are_absent() {
 
 #[test]
 fn a_page_keeps_what_is_right_of_a_wrong_address() {
-    let selection = ListQuery::of(Some(
+    let selection = ListQuery::parse(Some(
         "status=lost,failed&since=tomorrow&label=x&label=a=b&until=x",
     ))
     .selection(now());
     assert_eq!(
         selection.query,
-        ListQuery::of(Some("status=failed&label=a=b"))
+        ListQuery::parse(Some("status=failed&label=a=b"))
     );
     assert_eq!(selection.page.filter.statuses, [RunStatus::Failed]);
     assert_eq!(selection.faults.len(), 4, "{:?}", selection.faults);
@@ -102,7 +102,7 @@ fn a_page_keeps_what_is_right_of_a_wrong_address() {
 
 #[test]
 fn each_value_can_be_left_out_alone() {
-    let query = ListQuery::of(Some(
+    let query = ListQuery::parse(Some(
         "status=failed&severity=high,low&label=a=b&since=7d&until=1d&q=x",
     ));
     let parts = query.parts();
@@ -122,7 +122,7 @@ fn each_value_can_be_left_out_alone() {
     assert_eq!(named, expected);
     assert_eq!(
         parts[1].without,
-        ListQuery::of(Some(
+        ListQuery::parse(Some(
             "status=failed&severity=low&label=a=b&since=7d&until=1d&q=x"
         ))
     );
@@ -132,13 +132,13 @@ fn each_value_can_be_left_out_alone() {
 proptest! {
     #[test]
     fn no_address_breaks_the_page(query in "([a-z]{0,6}(status|since|label|until|severity|q|limit)?=[^#]{0,12}&){0,6}") {
-        let selection = ListQuery::of(Some(&query)).selection(now());
+        let selection = ListQuery::parse(Some(&query)).selection(now());
         // What is kept is right, and stays so when it is written as an address.
         let again = selection.query.selection(now());
         prop_assert_eq!((&again.page, again.faults.len()), (&selection.page, 0));
         let mut written = url::form_urlencoded::Serializer::new(String::new());
         selection.query.pairs().iter().for_each(|pair| { written.append_pair(pair.name, pair.value); });
-        let read = ListQuery::of(Some(&written.finish())).selection(now());
+        let read = ListQuery::parse(Some(&written.finish())).selection(now());
         prop_assert_eq!(read.page.filter, selection.page.filter);
     }
 }

@@ -9,7 +9,7 @@ use crate::cache;
 use crate::pages::event::{body, event};
 use crate::ports::Backend;
 use crate::shell::response::html_response;
-use crate::shell::{self, Frame, Place};
+use crate::shell::{self, Frame, NavEntry};
 use crate::state::Shared;
 
 #[derive(Debug, Default, Deserialize)]
@@ -32,7 +32,7 @@ pub(super) async fn show<B: Backend>(
     let page = web.renderer.render(move || match part.as_str() {
         "1" => body(id, &found),
         _ => shell::page(
-            &Frame::plain(&title, Place::Session),
+            &Frame::plain(&title, NavEntry::Session),
             &viewer,
             &event(id, &found),
         ),

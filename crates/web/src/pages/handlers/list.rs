@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use super::{Asked, Page, still};
 use crate::pages::list::{Hidden, List, MAX_DEAD_LETTERS, PERIOD, Query, System, list};
 use crate::ports::Backend;
-use crate::shell::{Frame, Place};
+use crate::shell::{Frame, NavEntry};
 use crate::state::Shared;
 use tarsy_core::ids::SessionId;
 use tarsy_engine::ports::RunStatus;
@@ -20,7 +20,7 @@ const MAX_HIDDEN: usize = 8;
 
 pub(super) async fn show<B: Backend>(State(web): State<Shared<B>>, asked: Asked) -> Page {
     let now = Utc::now();
-    let mut shown = Query::of(asked.uri.query());
+    let mut shown = Query::parse(asked.uri.query());
     shown.filter.since = Some(shown.since().to_owned());
     if let Some(id) = session_with_id(&web, &shown.filter.q).await {
         return Ok(Redirect::to(&format!("/sessions/{id}")).into_response());
@@ -77,7 +77,7 @@ pub(super) async fn show<B: Backend>(State(web): State<Shared<B>>, asked: Asked)
         net: still(&web),
         search: &shown.filter.q,
         since: Some(shown.since()).filter(|since| *since != PERIOD),
-        ..Frame::plain("Sessions", Place::Sessions)
+        ..Frame::plain("Sessions", NavEntry::Sessions)
     };
     Ok(asked.page(&frame, &main))
 }

@@ -27,7 +27,7 @@ use crate::ports::Backend;
 use crate::rights::Access;
 use crate::shell::response::{error, error_title, html_response};
 use crate::shell::viewer::Viewer;
-use crate::shell::{self, Frame, Net, Place};
+use crate::shell::{self, Frame, NavEntry, Net};
 use crate::state::Shared;
 
 /// A page, or the fault of the request.
@@ -72,7 +72,7 @@ async fn show_fault(asked: Asked, request: Request, next: Next) -> Response {
     };
     let title = error_title(fault.status());
     let main = error(title, &fault.to_string());
-    fault.with_page(asked.page(&Frame::plain(title, Place::Elsewhere), &main))
+    fault.with_page(asked.page(&Frame::plain(title, NavEntry::Elsewhere), &main))
 }
 
 /// A request for a page: the viewer, and the address.

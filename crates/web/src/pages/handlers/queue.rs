@@ -4,9 +4,9 @@ use axum::extract::State;
 use axum::response::Response;
 
 use super::{Asked, still};
-use crate::pages::queue::{Queue, queue};
+use crate::pages::queue::{QueuePage, queue};
 use crate::ports::Backend;
-use crate::shell::{Frame, Place};
+use crate::shell::{Frame, NavEntry};
 use crate::state::Shared;
 
 /// Dead letters of the page.
@@ -18,7 +18,7 @@ pub(super) async fn show<B: Backend>(State(web): State<Shared<B>>, asked: Asked)
         web.backend.dead_letters(MAX_DEAD),
         web.backend.checks()
     );
-    let main = queue(&Queue {
+    let main = queue(&QueuePage {
         lanes,
         workers: web.backend.workers(),
         dead,
@@ -26,7 +26,7 @@ pub(super) async fn show<B: Backend>(State(web): State<Shared<B>>, asked: Asked)
     });
     let frame = Frame {
         net: still(&web),
-        ..Frame::plain("Queue", Place::Queue)
+        ..Frame::plain("Queue", NavEntry::Queue)
     };
     asked.page(&frame, &main)
 }

@@ -12,7 +12,7 @@ use crate::api::{find, report};
 use crate::fault::Fault;
 use crate::pages::dialogs;
 use crate::ports::{Backend, Cancel, Question};
-use crate::shell::{Frame, Place};
+use crate::shell::{Frame, NavEntry};
 use crate::state::Shared;
 use crate::submissions::{asker, canceller};
 
@@ -46,7 +46,7 @@ pub(super) async fn confirm<B: Backend>(
 ) -> Page {
     canceller(&asked.viewer.access)?;
     let report = report(&web, &part).await?;
-    let frame = Frame::plain("Cancel", Place::Session);
+    let frame = Frame::plain("Cancel", NavEntry::Session);
     Ok(asked.page(&frame, &dialogs::cancel(&report)))
 }
 

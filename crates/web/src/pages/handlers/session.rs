@@ -20,7 +20,7 @@ use crate::pages::steps::View;
 use crate::ports::{Backend, Unavailable};
 use crate::shell::response::html_response;
 use crate::shell::viewer::Viewer;
-use crate::shell::{self, Frame, Net, Place, split};
+use crate::shell::{self, Frame, NavEntry, Net, split};
 use crate::state::Shared;
 use tarsy_core::ids::SessionId;
 use tarsy_reports::{AlertReport, IdMatch, document};
@@ -66,7 +66,7 @@ pub(super) async fn show<B: Backend>(
         let frame = Frame {
             net,
             live,
-            ..Frame::plain(page.title(), Place::Session)
+            ..Frame::plain(page.title(), NavEntry::Session)
         };
         shell::page(&frame, &viewer, &session(&page)).into_string()
     });
@@ -105,7 +105,7 @@ async fn in_the_queue<B: Backend>(web: &Shared<B>, asked: &Asked, id: SessionId)
     let frame = Frame {
         net: net(web),
         live: Some(format!("/sessions/{id}/live")),
-        ..Frame::plain("In the queue", Place::Session)
+        ..Frame::plain("In the queue", NavEntry::Session)
     };
     asked.page(&frame, &main)
 }
@@ -158,7 +158,7 @@ impl Parameters {
         Events {
             events: &loaded.events,
             cut: &loaded.cut,
-            view: View::of(&self.view),
+            view: View::parse(&self.view),
             span: self.span(),
         }
     }
@@ -235,7 +235,7 @@ async fn redirect<B: Backend>(
     number: Option<u32>,
 ) -> Page {
     if let IdMatch::Many(ids) = web.backend.find(part).await? {
-        let frame = Frame::plain("Several sessions", Place::Elsewhere);
+        let frame = Frame::plain("Several sessions", NavEntry::Elsewhere);
         return Ok(asked.page(&frame, &dialogs::several(part, &ids)));
     }
     let id = find(web, part).await?;

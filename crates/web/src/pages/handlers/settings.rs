@@ -11,7 +11,7 @@ use crate::access::login::own_path;
 use crate::api::query;
 use crate::pages::dialogs;
 use crate::shell::viewer::{KEYS_COOKIE, THEME_COOKIE, Theme};
-use crate::shell::{Frame, Place};
+use crate::shell::{Frame, NavEntry};
 
 /// A year.
 const MAX_AGE_SECS: u32 = 31_536_000;
@@ -23,7 +23,7 @@ struct Back {
 }
 
 pub(super) async fn keys(asked: Asked) -> Response {
-    let frame = Frame::plain("Keys", Place::Elsewhere);
+    let frame = Frame::plain("Keys", NavEntry::Elsewhere);
     asked.page(&frame, &dialogs::keys(&asked.viewer))
 }
 
@@ -32,7 +32,7 @@ pub(super) async fn switch_keys(Path(state): Path<String>, uri: Uri) -> Response
 }
 
 pub(super) async fn theme(Path(name): Path<String>, uri: Uri) -> Response {
-    set(THEME_COOKIE, Theme::of(Some(&name)).word(), &uri)
+    set(THEME_COOKIE, Theme::parse(Some(&name)).word(), &uri)
 }
 
 /// Sets a cookie, and leads back to a page of this server.

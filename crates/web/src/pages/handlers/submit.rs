@@ -10,7 +10,7 @@ use crate::api::report;
 use crate::fault::Fault;
 use crate::pages::submit::{Again, Submit, again, submit};
 use crate::ports::{Backend, Cooldown, Refusal, Rerun, Submission};
-use crate::shell::{Frame, Place};
+use crate::shell::{Frame, NavEntry};
 use crate::state::Shared;
 use crate::submissions::{body, new_request, request_id, rerunner, submitter};
 use tarsy_core::alert::Severity;
@@ -186,12 +186,12 @@ pub(super) async fn rerun<B: Backend>(
 }
 
 fn submit_page(asked: &Asked, form: &Submit<'_>) -> Response {
-    let frame = Frame::plain("Submit an alert", Place::Submit);
+    let frame = Frame::plain("Submit an alert", NavEntry::Submit);
     asked.page(&frame, &submit(form))
 }
 
 fn rerun_page(asked: &Asked, form: &Again<'_>) -> Response {
-    let frame = Frame::plain("Investigate again", Place::Session);
+    let frame = Frame::plain("Investigate again", NavEntry::Session);
     asked.page(&frame, &again(form, &asked.viewer))
 }
 

@@ -32,7 +32,7 @@ impl Default for Alike {
 
 impl Alike {
     /// The parameter of an address: `0`, or ids with commas between them.
-    pub(crate) fn of(word: &str) -> Self {
+    pub(crate) fn parse(word: &str) -> Self {
         if word == "0" {
             return Self::Each;
         }
@@ -73,11 +73,13 @@ const MAX_OPEN: usize = 50;
 
 impl Query {
     /// The parameters of an address.
-    pub(crate) fn of(query: Option<&str>) -> Self {
+    pub(crate) fn parse(query: Option<&str>) -> Self {
         let pairs = || url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
         let alike = pairs().filter(|(name, _)| name == "alike").last();
-        let alike = alike.map(|(_, word)| Alike::of(&word)).unwrap_or_default();
-        let mut filter = ListQuery::of(query);
+        let alike = alike
+            .map(|(_, word)| Alike::parse(&word))
+            .unwrap_or_default();
+        let mut filter = ListQuery::parse(query);
         // A field of the form: it is empty unless it was filled in.
         if let Some((_, from)) =
             pairs().find(|(name, value)| name == "from" && !value.trim().is_empty())

@@ -39,7 +39,7 @@ pub(super) fn sidebar(page: &Session<'_>) -> Markup {
 
 fn alert(report: &AlertReport) -> Markup {
     let body = report.body.as_deref().unwrap_or_default();
-    let fields = Fields::of(body);
+    let fields = Fields::parse(body);
     if body.is_empty() && report.joined.is_empty() {
         return html! {};
     }
@@ -99,7 +99,7 @@ struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    fn of(body: &'a str) -> Self {
+    fn parse(body: &'a str) -> Self {
         let mut fields = Self::default();
         let mut section = "";
         for line in body.lines().take(200) {
@@ -238,7 +238,7 @@ mod tests {
             summary: Some("it fails"),
             runbook: Some("https://runbooks.example.com/a"),
         };
-        assert_eq!(Fields::of(body), expected);
-        assert_eq!(Fields::of("any text"), Fields::default());
+        assert_eq!(Fields::parse(body), expected);
+        assert_eq!(Fields::parse("any text"), Fields::default());
     }
 }

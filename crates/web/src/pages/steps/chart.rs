@@ -41,7 +41,7 @@ struct Point {
 /// The first series as a line; `None` if it has fewer than two points.
 pub(super) fn spark(series: &[Series]) -> Option<Markup> {
     let lines = lines(series, 1);
-    let bounds = Bounds::of(&lines)?;
+    let bounds = Bounds::around(&lines)?;
     let points = bounds.points(lines.first()?, SPARK);
     Some(html! {
         svg.spark viewBox="0 0 120 22" width="120" height="22" aria-hidden="true" {
@@ -54,7 +54,7 @@ pub(super) fn spark(series: &[Series]) -> Option<Markup> {
 /// A chart of all series, with what it shows in words.
 pub(super) fn charts(series: &[Series]) -> Markup {
     let lines = lines(series, MAX_SERIES);
-    let Some(bounds) = Bounds::of(&lines) else {
+    let Some(bounds) = Bounds::around(&lines) else {
         return html! {};
     };
     html! {
@@ -106,7 +106,7 @@ struct Bounds {
 }
 
 impl Bounds {
-    fn of(lines: &[Vec<Point>]) -> Option<Self> {
+    fn around(lines: &[Vec<Point>]) -> Option<Self> {
         let mut points = lines.iter().flatten();
         let first = points.next()?;
         let start = Self {

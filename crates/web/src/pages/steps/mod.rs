@@ -52,7 +52,7 @@ impl View {
         }
     }
 
-    pub(crate) fn of(word: &str) -> Self {
+    pub(crate) fn parse(word: &str) -> Self {
         Self::EACH
             .into_iter()
             .find(|view| view.word() == word)

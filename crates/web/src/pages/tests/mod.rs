@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use super::session::{Events, Session, session, timeline};
 use super::steps::View;
 use crate::shell::viewer::Viewer;
-use crate::shell::{Frame, Place, page, split};
+use crate::shell::{Frame, NavEntry, page, split};
 use crate::testing::data::at;
 use tarsy_core::timeline::TimelineEvent;
 use tarsy_reports::AlertReport;
@@ -40,7 +40,7 @@ fn shown_to(report: &AlertReport, events: &[TimelineEvent], viewer: &Viewer) -> 
         now: at(7),
     };
     let whole = page(
-        &Frame::plain(of.title(), Place::Session),
+        &Frame::plain(of.title(), NavEntry::Session),
         viewer,
         &session(&of),
     )

@@ -271,7 +271,7 @@ fn alike_sessions_are_one_row_and_running_ones_come_first() {
         busy: 1,
         dead_letters: Some(1),
     };
-    let query = Query::of(Some("since=24h"));
+    let query = Query::parse(Some("since=24h"));
     let page = listed(&entries, &query, &system);
     assert_eq!(check(&page).err(), None);
     insta::assert_snapshot!("list", page.replace("><", ">\n<"));
@@ -307,7 +307,7 @@ fn an_address_opens_one_of_several_folded_rows_at_its_place() {
     };
     let entries = [storm("KubeJobFailed", 40), storm("TargetDown", 20)].concat();
     let query = |alike: &str| {
-        Query::of(Some(&format!(
+        Query::parse(Some(&format!(
             "status=completed&since=7d&before={}&alike={alike}",
             id("00000099")
         )))
@@ -366,12 +366,12 @@ fn an_address_opens_one_of_several_folded_rows_at_its_place() {
 #[test]
 fn an_empty_list_says_what_to_do() {
     let system = System::default();
-    let none = texts(&listed(&[], &Query::of(Some("since=24h")), &system));
+    let none = texts(&listed(&[], &Query::parse(Some("since=24h")), &system));
     assert!(
         none.contains("tarsy submit") && none.contains("Show the last 7 days or all times"),
         "{none}"
     );
-    let words = Query::of(Some("since=24h&q=payments+ledger"));
+    let words = Query::parse(Some("since=24h&q=payments+ledger"));
     let filtered = listed(&[], &words, &system);
     let said = texts(&filtered);
     assert!(
@@ -391,7 +391,11 @@ fn an_empty_list_says_what_to_do() {
             "{wider}: {filtered}"
         );
     }
-    let everywhere = listed(&[], &Query::of(Some("since=&q=payments+ledger")), &system);
+    let everywhere = listed(
+        &[],
+        &Query::parse(Some("since=&q=payments+ledger")),
+        &system,
+    );
     assert!(
         !everywhere.contains("since=7d"),
         "a wider search than all times: {everywhere}"
@@ -400,7 +404,7 @@ fn an_empty_list_says_what_to_do() {
 
 #[test]
 fn each_value_of_the_filter_is_shown_and_removed_by_itself() {
-    let query = Query::of(Some(
+    let query = Query::parse(Some(
         "status=failed&severity=high,low&chain=team&label=pod%3Dx&since=2026-11-20&until=2026-11-21T10:00&other=1",
     ));
     let page = listed(&[], &query, &System::default());
@@ -442,13 +446,13 @@ fn each_value_of_the_filter_is_shown_and_removed_by_itself() {
     }
     assert!(texts(&page).contains("No session of this period has all of these filters."));
     assert_eq!(
-        Query::of(Some("since=24h&from=2026-11-20T00:00")).since(),
+        Query::parse(Some("since=24h&from=2026-11-20T00:00")).since(),
         "2026-11-20T00:00"
     );
     assert_eq!(
         (
-            Query::of(Some("since=24h&from=")).since(),
-            Query::of(Some("until=1d")).since()
+            Query::parse(Some("since=24h&from=")).since(),
+            Query::parse(Some("until=1d")).since()
         ),
         ("24h", "")
     );
@@ -495,7 +499,7 @@ fn questions_stand_below_their_investigation_and_none_looks_like_a_failed_alert(
         "{below}"
     );
     // A search finds them as rows of their own.
-    let found = listed(&asked, &Query::of(Some("q=now")), &System::default());
+    let found = listed(&asked, &Query::parse(Some("q=now")), &System::default());
     let row = found
         .split("<ol class=\"srs\">")
         .nth(1)
@@ -516,9 +520,9 @@ fn questions_stand_below_their_investigation_and_none_looks_like_a_failed_alert(
 
 #[test]
 fn a_part_of_the_queue_that_does_not_answer_says_so() {
-    use crate::pages::queue::{Queue, queue};
+    use crate::pages::queue::{QueuePage, queue};
     use tarsy_reports::{Check, Verdict};
-    let page = queue(&Queue {
+    let page = queue(&QueuePage {
         lanes: Err(Unavailable("NATS does not answer".to_owned())),
         workers: Vec::new(),
         dead: Err(Unavailable("the database does not answer".to_owned())),

@@ -67,7 +67,7 @@ fn a_list_of_five_hundred_sessions_is_small() {
             )
         })
         .collect();
-    let query = Query::of(Some("since=24h"));
+    let query = Query::parse(Some("since=24h"));
     let page = list(&List {
         entries: &entries,
         asked: &[],

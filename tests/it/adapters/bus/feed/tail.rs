@@ -28,7 +28,7 @@ async fn committed_events_are_published_without_a_read_of_the_table() {
         .await;
     }
     assert!(
-        feed.has_published(session, &EventIdentity::of(&event(session, 20)))
+        feed.has_published(session, &EventIdentity::new(&event(session, 20)))
             .await
     );
     assert_eq!(
@@ -78,7 +78,7 @@ async fn another_event_with_a_published_number_is_not_published() {
     table.commit(event(session, 3));
     assert!(
         !feed
-            .has_published(session, &EventIdentity::of(&event(session, 3)))
+            .has_published(session, &EventIdentity::new(&event(session, 3)))
             .await
     );
     assert_eq!(

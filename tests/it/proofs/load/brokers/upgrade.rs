@@ -53,7 +53,11 @@ async fn brokers_are_upgraded_one_by_one_while_investigations_run() {
     assert_eq!(timelines.len(), count);
     let announced = workers
         .iter()
-        .filter(|worker| worker.log().contains("nats server is shutting down: it will close this connection"))
+        .filter(|worker| {
+            worker
+                .log()
+                .contains("nats server is shutting down: it will close this connection")
+        })
         .count();
     assert!(announced > 0, "no server announced its stop");
 }

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use self::calls::Calls;
 pub(super) use self::calls::{Called, LastCalls};
 pub(super) use self::record::is_signed;
-use self::record::{Recorder, append};
+use self::record::{FrameRecorder, append};
 use super::target::Api;
 use crate::service::provider::fields::kind;
 
@@ -34,7 +34,7 @@ struct State {
     last: Option<Instant>,
     summary: Summary,
     calls: Calls,
-    recorder: Recorder,
+    recorder: FrameRecorder,
 }
 
 /// The facts about the answer that the events contain.
@@ -60,7 +60,7 @@ impl Frames {
                 last: None,
                 summary: Summary::default(),
                 calls: Calls::new(api),
-                recorder: Recorder::new(api),
+                recorder: FrameRecorder::new(api),
             }),
         }
     }
@@ -92,7 +92,11 @@ impl Frames {
 
     /// Takes the data that the provider needs back in the next request.
     pub(super) fn take_parts(&self) -> Vec<Value> {
-        std::mem::replace(&mut self.state.lock().recorder, Recorder::new(self.api)).into_parts()
+        std::mem::replace(
+            &mut self.state.lock().recorder,
+            FrameRecorder::new(self.api),
+        )
+        .into_parts()
     }
 }
 

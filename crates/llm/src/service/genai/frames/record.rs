@@ -16,7 +16,7 @@ const MAX_BYTES: usize = 8 * 1024 * 1024;
 
 /// The recorded parts of an answer that is arriving.
 #[derive(Debug)]
-pub(super) struct Recorder {
+pub(super) struct FrameRecorder {
     api: Api,
     /// The recorded parts by their index in the answer.
     parts: BTreeMap<u64, Value>,
@@ -27,7 +27,7 @@ pub(super) struct Recorder {
     has_field: bool,
 }
 
-impl Recorder {
+impl FrameRecorder {
     pub(super) fn new(api: Api) -> Self {
         Self {
             api,
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     fn recorded(api: Api, events: &[Value]) -> String {
-        let mut recorder = Recorder::new(api);
+        let mut recorder = FrameRecorder::new(api);
         for event in events {
             recorder.add(&mut event.clone(), 1);
         }
@@ -333,7 +333,7 @@ mod tests {
     fn only_what_is_kept_counts_against_the_limit() {
         let delta = json!({"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"ab"}});
         let start = json!({"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}});
-        let mut recorder = Recorder::new(Api::Messages);
+        let mut recorder = FrameRecorder::new(Api::Messages);
         for event in std::iter::once(start).chain(std::iter::repeat_n(delta, 100_000)) {
             recorder.add(&mut event.clone(), 120);
         }
@@ -348,7 +348,7 @@ mod tests {
 
     #[test]
     fn a_huge_answer_is_not_recorded() {
-        let mut recorder = Recorder::new(Api::Responses);
+        let mut recorder = FrameRecorder::new(Api::Responses);
         let mut event =
             json!({"type":"response.output_item.done","output_index":0,"item":{"type":"message"}});
         recorder.add(&mut event.clone(), 1);

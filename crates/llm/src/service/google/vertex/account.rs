@@ -66,7 +66,7 @@ impl std::fmt::Debug for Source {
 
 /// The fields of a file of credentials that show its kind.
 #[derive(Debug, Deserialize)]
-struct Kind {
+struct CredentialsHeader {
     #[serde(rename = "type", default)]
     name: String,
     quota_project_id: Option<String>,
@@ -100,7 +100,7 @@ pub(super) async fn load(access: &Access, named: Option<ApiKey>) -> Result<Accou
             });
         }
     };
-    let kind: Kind = serde_json::from_str(&json)
+    let kind: CredentialsHeader = serde_json::from_str(&json)
         .map_err(|_error| ProviderError::credentials("The credentials are no JSON"))?;
     if kind.name != "service_account" {
         return Err(ProviderError::credentials(

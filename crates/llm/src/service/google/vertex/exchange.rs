@@ -86,7 +86,7 @@ pub(super) async fn fetch(
         )
     })?;
     Ok(FreshToken {
-        token: ApiKey::of(answer.access_token),
+        token: ApiKey::new(answer.access_token),
         lifetime: Duration::from_secs(answer.expires_in),
     })
 }

@@ -59,7 +59,7 @@ pub(super) async fn endpoint(
     let base = regional(endpoint.url, location)?;
     let url = model_url(base, &config.project, location);
     let account = account::load(access, endpoint.key).await?;
-    Ok((url, tokens.of(account)))
+    Ok((url, tokens.provider_for(account)))
 }
 
 /// A name that can be a part of an address; the same rule as that of the configuration.

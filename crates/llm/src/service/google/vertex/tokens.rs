@@ -42,7 +42,7 @@ pub(in crate::service::google) struct TokenProvider {
 }
 
 impl Tokens {
-    pub(super) fn of(&self, account: Account) -> TokenProvider {
+    pub(super) fn provider_for(&self, account: Account) -> TokenProvider {
         let id = id(&account.source);
         let mut slots = self.0.lock();
         if slots.len() >= MAX_ACCOUNTS && !slots.contains_key(&id) {

@@ -43,7 +43,7 @@ impl Verdict {
 
 /// Classifies a failure. `status` is that of the response; `None` in a stream that began with 200.
 pub(crate) fn verdict(status: Option<u16>, words: &Words) -> Verdict {
-    let features = Features::of(status, words);
+    let features = Features::new(status, words);
     if let Some(rule) = RULES.iter().find(|rule| features.matches(rule)) {
         return rule.verdict;
     }
@@ -70,7 +70,7 @@ struct Features {
 }
 
 impl Features {
-    fn of(status: Option<u16>, words: &Words) -> Self {
+    fn new(status: Option<u16>, words: &Words) -> Self {
         let in_body = words.words.iter().filter_map(|word| word.parse().ok());
         let statuses = status
             .into_iter()

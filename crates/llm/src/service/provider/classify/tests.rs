@@ -92,7 +92,7 @@ fn a_wrapped_text_keeps_its_meaning() {
         let listed = json!([value]);
         let text = json!({"error":{"message":case.body}});
         for body in [raw, listed, text] {
-            let found = verdict(case.status, &Words::of(&body, None));
+            let found = verdict(case.status, &Words::from_body(&body, None));
             assert_eq!(
                 (found.code.as_str(), found.is_transient),
                 (case.code, case.is_transient),
@@ -119,7 +119,7 @@ fn a_failure_that_passes_beats_one_that_does_not() {
         for (passing, code) in codes {
             for status in [None, Some(400), Some(500)] {
                 let body = json!({"error":{"code":passing,"type":lasting,"message":"x"}});
-                let found = verdict(status, &Words::of(&body, None));
+                let found = verdict(status, &Words::from_body(&body, None));
                 assert_eq!(
                     (found.code.as_str(), found.is_transient),
                     (code, true),
@@ -133,7 +133,7 @@ fn a_failure_that_passes_beats_one_that_does_not() {
 #[test]
 fn unknown_words_leave_the_decision_to_the_status() {
     let body = json!({"error":{"code":"new_tomorrow","message":"Something that no row knows."}});
-    let words = Words::of(&body, None);
+    let words = Words::from_body(&body, None);
     for (status, code, is_transient) in [
         (Some(400), "invalid_request", false),
         (Some(401), "credentials", false),

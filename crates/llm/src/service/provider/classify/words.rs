@@ -76,7 +76,7 @@ impl Words {
     /// The words of the body of a response.
     pub(crate) fn of_body(body: &str, key: Option<&ApiKey>) -> Self {
         match serde_json::from_str::<Value>(body) {
-            Ok(value) => Self::of(&value, key),
+            Ok(value) => Self::from_body(&value, key),
             Err(_not_json) => Self {
                 hidden: body.chars().take(2_000).collect(),
                 ..Self::default()
@@ -85,7 +85,7 @@ impl Words {
     }
 
     /// The words of `{"error": {…}}`, of its content, of `{"message": …}` and others.
-    pub(crate) fn of(body: &Value, key: Option<&ApiKey>) -> Self {
+    pub(crate) fn from_body(body: &Value, key: Option<&ApiKey>) -> Self {
         let mut words = Self {
             delay: delay::in_value(body),
             places: places::in_value(body),

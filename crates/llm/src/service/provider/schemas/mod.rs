@@ -57,7 +57,7 @@ const DIALECTS: [(&str, Dialect); 3] = [
 ];
 
 impl Dialect {
-    pub(crate) fn of(provider: &str) -> Self {
+    pub(crate) fn for_provider(provider: &str) -> Self {
         DIALECTS
             .iter()
             .find(|(name, _)| *name == provider)

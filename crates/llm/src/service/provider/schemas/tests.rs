@@ -8,7 +8,7 @@ fn of(schema: Value, provider: &str) -> (Value, String) {
     };
     let Rewritten {
         mut schema, notes, ..
-    } = rewritten(schema, Dialect::of(provider));
+    } = rewritten(schema, Dialect::for_provider(provider));
     schema.entry("type").or_insert_with(|| json!("object"));
     schema.entry("properties").or_insert_with(|| json!({}));
     (Value::Object(schema), notes)
@@ -138,7 +138,7 @@ fn a_name_that_a_provider_refuses_comes_back_in_each_call() {
         schema,
         notes,
         renamed,
-    } = rewritten(given, Dialect::of("anthropic"));
+    } = rewritten(given, Dialect::for_provider("anthropic"));
     assert_eq!(schema["required"], json!(["filter_0c097d40"]));
     assert!(
         schema["properties"]["filter_0c097d40"].is_object(),
@@ -175,7 +175,7 @@ fn a_definition_that_contains_itself_ends() {
             panic!("{schema}")
         };
         for provider in ["openai", "anthropic", "google"] {
-            let rewritten = rewritten(schema.clone(), Dialect::of(provider));
+            let rewritten = rewritten(schema.clone(), Dialect::for_provider(provider));
             assert!(!rewritten.schema.contains_key("allOf"), "{rewritten:?}");
         }
     }
@@ -223,7 +223,7 @@ proptest! {
         provider in prop_oneof![Just("openai"), Just("anthropic"), Just("google"), Just("bedrock")],
     ) {
         let Value::Object(schema) = schema else { return Ok(()) };
-        let rewritten = rewritten(schema, Dialect::of(provider));
+        let rewritten = rewritten(schema, Dialect::for_provider(provider));
         for key in ["oneOf", "anyOf", "allOf", "not", "enum", "$ref"] {
             prop_assert!(!rewritten.schema.contains_key(key), "{:?}", rewritten.schema);
         }

@@ -23,12 +23,12 @@ pub(super) fn is_bounded(schema: &Value, arguments: &Value) -> bool {
     if patterns(schema) > MAX_PATTERNS {
         return false;
     }
-    let values = Values::of(arguments);
+    let values = Values::count(arguments);
     let mut visits = Visits {
         root: schema,
         left: MAX_VISITS,
     };
-    let root = Place {
+    let root = SchemaPosition {
         levels: values.levels,
         depth: 0,
     };
@@ -63,7 +63,7 @@ struct Values {
 }
 
 impl Values {
-    fn of(value: &Value) -> Self {
+    fn count(value: &Value) -> Self {
         let mut size = Self {
             count: 1,
             levels: 0,
@@ -78,7 +78,7 @@ impl Values {
     }
 
     fn add_inner<'v>(&mut self, values: impl Iterator<Item = &'v Value>) {
-        for inner in values.map(Self::of) {
+        for inner in values.map(Self::count) {
             self.count += inner.count;
             self.levels = self.levels.max(inner.levels);
         }
@@ -88,14 +88,14 @@ impl Values {
 
 /// A place in a schema whose references are followed.
 #[derive(Clone, Copy)]
-struct Place {
+struct SchemaPosition {
     /// The levels of the arguments below this place.
     levels: usize,
     /// The subschemas and references around this place.
     depth: usize,
 }
 
-impl Place {
+impl SchemaPosition {
     /// The place of a subschema for the same value.
     fn same_value(self) -> Self {
         Self {
@@ -121,7 +121,7 @@ struct Visits<'s> {
 
 impl<'s> Visits<'s> {
     /// `None`: the limit is exceeded, or the schema uses a reference that is not understood.
-    fn visit(&mut self, schema: &'s Value, at: Place) -> Option<()> {
+    fn visit(&mut self, schema: &'s Value, at: SchemaPosition) -> Option<()> {
         self.left = self.left.checked_sub(1)?;
         if at.depth > MAX_DEPTH {
             return None;
@@ -137,7 +137,7 @@ impl<'s> Visits<'s> {
         }
     }
 
-    fn keyword(&mut self, keyword: &str, value: &'s Value, at: Place) -> Option<()> {
+    fn keyword(&mut self, keyword: &str, value: &'s Value, at: SchemaPosition) -> Option<()> {
         match keyword {
             "$ref" => self.visit(self.target(value)?, at.same_value()),
             "$dynamicRef" | "$recursiveRef" => None,
@@ -145,7 +145,7 @@ impl<'s> Visits<'s> {
             // The validator looks at all other keywords again for these.
             "unevaluatedItems" | "unevaluatedProperties" => value.is_boolean().then_some(()),
             "enum" => {
-                self.left = self.left.checked_sub(Values::of(value).count)?;
+                self.left = self.left.checked_sub(Values::count(value).count)?;
                 Some(())
             }
             "properties" | "patternProperties" => self.each(value, at.inner_values()),
@@ -167,7 +167,7 @@ impl<'s> Visits<'s> {
     }
 
     /// Visits the subschemas of a keyword that has one for each name.
-    fn each(&mut self, schemas: &'s Value, at: Option<Place>) -> Option<()> {
+    fn each(&mut self, schemas: &'s Value, at: Option<SchemaPosition>) -> Option<()> {
         let (Some(at), Some(schemas)) = (at, schemas.as_object()) else {
             return Some(());
         };

@@ -26,7 +26,7 @@ pub(super) async fn read(mut response: Response, max_bytes: usize) -> Result<Rea
         return Ok(ReadBody::TooLarge);
     }
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(HttpFault::of)? {
+    while let Some(chunk) = response.chunk().await.map_err(HttpFault::from_error)? {
         if body.len().saturating_add(chunk.len()) > max_bytes {
             return Ok(ReadBody::TooLarge);
         }

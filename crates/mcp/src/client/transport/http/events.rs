@@ -14,7 +14,7 @@ use crate::client::transport::open::OpenRequests;
 use tarsy_http::outgoing::events::{Event, Piece, Reader, TooLarge};
 
 /// A response that is read.
-struct Reading {
+struct EventReader {
     /// `None` after its end.
     response: Option<Response>,
     reader: Reader,
@@ -29,7 +29,7 @@ pub(super) fn events(
     request: Option<RequestId>,
     max_bytes: usize,
 ) -> BoxStream<'static, Result<Sse, SseError>> {
-    let reading = Reading {
+    let reading = EventReader {
         response: Some(response),
         reader: Reader::new(max_bytes),
         open: OpenRequests::only(request.as_ref()),
@@ -42,7 +42,7 @@ pub(super) fn events(
     .boxed()
 }
 
-impl Reading {
+impl EventReader {
     async fn next(&mut self) -> Option<Result<Sse, SseError>> {
         loop {
             while let Some(piece) = self.reader.next_piece() {
@@ -65,7 +65,7 @@ impl Reading {
                 }
                 Err(error) => {
                     self.response = None;
-                    return Some(Err(SseError::Body(Box::new(HttpFault::of(error)))));
+                    return Some(Err(SseError::Body(Box::new(HttpFault::from_error(error)))));
                 }
             }
         }

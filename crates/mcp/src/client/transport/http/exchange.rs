@@ -99,7 +99,10 @@ impl HttpClient {
         token: Option<&HeaderValue>,
     ) -> Result<Response, HttpFault> {
         let request = exchange.request(token)?;
-        self.http.execute(request).await.map_err(HttpFault::of)
+        self.http
+            .execute(request)
+            .await
+            .map_err(HttpFault::from_error)
     }
 }
 

@@ -31,7 +31,7 @@ pub(in crate::client) enum HttpFault {
 }
 
 impl HttpFault {
-    pub(super) fn of(error: reqwest::Error) -> Self {
+    pub(super) fn from_error(error: reqwest::Error) -> Self {
         let unsent = error.is_connect() || error.is_builder();
         let text = describe(&error.without_url());
         if unsent {
