@@ -34,6 +34,11 @@ pub(super) fn skip_near(text: &str, at: usize, max: usize, accepted: impl Fn(u8)
         .unwrap_or(near.len())
 }
 
+/// Whether all bytes are accepted.
+pub(super) fn all(text: &str, accepted: impl Fn(u8) -> bool) -> bool {
+    text.bytes().all(accepted)
+}
+
 /// The start of the accepted bytes directly before `at`, not before `from`.
 pub(super) fn back(text: &str, from: usize, at: usize, accepted: impl Fn(u8) -> bool) -> usize {
     let before = text.as_bytes().get(from..at).unwrap_or_default();
@@ -53,6 +58,13 @@ pub(super) fn line_end(text: &str, at: usize) -> usize {
     } else {
         end
     }
+}
+
+/// The begin of the line after that of `at`.
+pub(super) fn next_line(text: &str, at: usize) -> usize {
+    rest(text, at)
+        .find('\n')
+        .map_or(text.len(), |length| at + length + 1)
 }
 
 /// The offset that [`line_end`] gives, at most `max` bytes on: for repeated use within a long line.

@@ -46,7 +46,7 @@ pub use stream::StreamMask;
 
 use search::Search;
 use shared_secrets::SharedSecrets;
-use spans::Grain;
+use spans::{Grain, TextForm};
 
 /// Replaces a whole text that could not be searched for secrets.
 pub const HIDDEN: &str = "[hidden: the text could not be searched for secrets]";
@@ -127,15 +127,18 @@ impl Mask {
         if text.len() > MAX_BYTES || !secrets.works() {
             return None;
         }
-        let search = Search::new(&secrets, &self.rules);
+        let search = Search {
+            secrets: &secrets,
+            rules: &self.rules,
+        };
         let mut masked = Cow::Borrowed(text);
-        let mut was_json = false;
+        let mut form = TextForm::Other;
         for grain in ROUNDS {
             let round = search.round(&masked, grain);
-            if was_json && !round.json {
+            if form == TextForm::Json && round.form != form {
                 return None;
             }
-            was_json = round.json;
+            form = round.form;
             let Cow::Owned(again) = round.masked else {
                 return Some(masked);
             };

@@ -6,7 +6,7 @@ use crate::bytes::{
 };
 use crate::names::{Secrecy, is_password, secrecy};
 use crate::spans::SecretSpan;
-use crate::values::{Reach, is_harmless, is_name_or_uuid, secret_at};
+use crate::values::{Reach, is_harmless, is_name_or_uuid, secret_at, secret_word};
 
 /// The largest distance between a name and its value, in bytes.
 const MAX_DISTANCE: usize = 64;
@@ -124,7 +124,7 @@ fn after_blank(word: Word<'_>) -> Option<SecretSpan> {
             .replace(['_', '-', '.'], ""),
     );
     if is_quote(byte(text, at)) && password {
-        let span = secret_at(text, at, Reach::Word, Secrecy::Strong)?;
+        let span = secret_word(text, at)?;
         return (!part(text, span.start, span.end).contains(' ')).then_some(span);
     }
     let end = skip_near(text, at, 256, |b| !b.is_ascii_whitespace());
@@ -138,10 +138,10 @@ fn after_blank(word: Word<'_>) -> Option<SecretSpan> {
         && (lone || at > word.end + 1 || byte(text, word.end) == b'\t')
         && is_likely(value)
     {
-        return secret_at(text, at, Reach::Word, Secrecy::Strong);
+        return secret_word(text, at);
     }
     if password && follows_login(word) {
-        return secret_at(text, at, Reach::Word, Secrecy::Strong);
+        return secret_word(text, at);
     }
     let is_said = ["is", "was", "to", "of", "0", "5", "7", "8"].contains(&value);
     let next = skip(text, end, is_blank);
@@ -151,7 +151,7 @@ fn after_blank(word: Word<'_>) -> Option<SecretSpan> {
         skip_near(text, next, 256, |b| !b.is_ascii_whitespace()),
     );
     if is_said && next > end && is_likely(token.trim_matches(['"', '\'', '.', ',', '`'])) {
-        return secret_at(text, next, Reach::Word, Secrecy::Strong);
+        return secret_word(text, next);
     }
     let random = is_opaque(value, 20) && !value.contains(['=', ':', '/', '(']);
     random
@@ -169,7 +169,7 @@ fn said(text: &str, from: usize) -> Option<SecretSpan> {
         let written = part(text, at, end);
         let word = written.trim_matches(['"', '\'', '`', '.', ',', ';', ':', '(', ')', '!', '*']);
         if says && is_random_looking(word) {
-            return secret_at(text, at, Reach::Word, Secrecy::Strong);
+            return secret_word(text, at);
         }
         if written.ends_with(['.', ';']) || written.contains(['=', '/', '[', '{']) {
             return None;

@@ -167,14 +167,10 @@ fn putty(text: &str, spans: &mut Vec<SecretSpan>) {
             continue;
         }
         let start = line_end(text, at);
-        let end = rest(text, start)
+        let mac = rest(text, start)
             .find("Private-MAC:")
             .map_or(text.len(), |length| start + length);
-        let end = if byte(text, end) == b'P' {
-            line_end(text, end)
-        } else {
-            end
-        };
+        let end = line_end(text, mac);
         spans.push(SecretSpan::new(start + 1, end));
         done = end;
     }

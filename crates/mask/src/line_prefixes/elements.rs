@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use crate::bytes::{byte, is_blank, is_word, part, skip_near};
+use crate::bytes::{all, byte, is_blank, is_word, part, skip_near};
 use crate::names::{Secrecy, secrecy};
 
 /// A longer prefix is not recognised.
@@ -91,13 +91,8 @@ impl Prefix {
         if position == LinePosition::First {
             end = label(line, end).unwrap_or(end);
         }
-        let length = if end > 0 && is_blank(byte(line, end)) {
-            end + 1
-        } else {
-            end
-        };
         Self {
-            length,
+            length: end + usize::from(end > 0 && is_blank(byte(line, end))),
             identity: hash.finish(),
         }
     }
@@ -107,18 +102,19 @@ fn skip_blanks(line: &str, at: usize) -> usize {
     skip_near(line, at, MAX_PREFIX, is_blank)
 }
 
-fn element(line: &str, at: usize) -> Option<Element> {
-    let varying = |end: usize| Element {
+fn varying(end: usize) -> Element {
+    Element {
         kind: ElementKind::Varying,
         name_end: end,
         end,
         is_last: false,
-    };
+    }
+}
+
+fn element(line: &str, at: usize) -> Option<Element> {
     let name = |end: usize| Element {
         kind: ElementKind::Name,
-        name_end: end,
-        end,
-        is_last: false,
+        ..varying(end)
     };
     let end = skip_near(line, at, MAX_PREFIX, |b| !is_blank(b));
     let token = part(line, at, end);
@@ -133,10 +129,8 @@ fn element(line: &str, at: usize) -> Option<Element> {
                 close
             };
             let is_end = end >= line.len() || is_blank(byte(line, end));
-            let is_time = inner
-                .bytes()
-                .all(|b| b.is_ascii_digit() || !b.is_ascii_alphabetic())
-                || is_level(inner);
+            let is_time =
+                all(inner, |b| b.is_ascii_digit() || !b.is_ascii_alphabetic()) || is_level(inner);
             (!is_json && is_end).then(|| if is_time { varying(end) } else { name(end) })
         }
         b'<' => {
@@ -144,7 +138,7 @@ fn element(line: &str, at: usize) -> Option<Element> {
                 .strip_prefix('<')?
                 .trim_end_matches(|c: char| c.is_ascii_digit())
                 .strip_suffix('>')?;
-            (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())).then(|| varying(end))
+            (!digits.is_empty() && all(digits, |b| b.is_ascii_digit())).then(|| varying(end))
         }
         b'|' | b'>' | b'#' if token.len() == 1 => Some(varying(end)),
         b'/' if token == "//" => Some(varying(end)),
@@ -165,9 +159,7 @@ fn is_time(token: &str) -> bool {
     let token = token.trim_end_matches(':');
     let digits = token.bytes().filter(u8::is_ascii_digit).count();
     let signs = token.bytes().filter(|b| b":-/.,+".contains(b)).count();
-    let others = token
-        .bytes()
-        .all(|b| b.is_ascii_digit() || b":-/.,+TZ".contains(&b));
+    let others = all(token, |b| b.is_ascii_digit() || b":-/.,+TZ".contains(&b));
     others && (digits >= 5 && signs >= 2 || digits >= 10)
 }
 
@@ -179,7 +171,7 @@ fn is_level(token: &str) -> bool {
 /// `I0102`, the begin of a line of klog; its later elements follow.
 fn is_klog(token: &str) -> bool {
     let digits = token.strip_prefix(['I', 'W', 'E', 'F']);
-    digits.is_some_and(|digits| digits.len() == 4 && digits.bytes().all(|b| b.is_ascii_digit()))
+    digits.is_some_and(|digits| digits.len() == 4 && all(digits, |b| b.is_ascii_digit()))
 }
 
 /// The end of `Jan  2` after the name of a month.
@@ -204,10 +196,8 @@ fn line_number(line: &str, at: usize) -> Option<Element> {
         _ => return None,
     };
     Some(Element {
-        kind: ElementKind::Varying,
-        name_end: end,
-        end,
         is_last,
+        ..varying(end)
     })
 }
 
@@ -269,7 +259,7 @@ fn located(token: &str, at: usize) -> Option<Element> {
 }
 
 fn is_plain(token: &str) -> bool {
-    token.bytes().all(|b| is_word(b) || b == b'/')
+    all(token, |b| is_word(b) || b == b'/')
         && token.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
@@ -277,9 +267,9 @@ fn is_plain(token: &str) -> bool {
 fn is_pod(token: &str) -> bool {
     token.contains('-')
         && token.bytes().any(|b| b.is_ascii_digit())
-        && token
-            .bytes()
-            .all(|b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'.'))
+        && all(token, |b: u8| {
+            b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'.')
+        })
 }
 
 /// The end of a label that a program writes before a whole text: `Echo:`, `Output of the command:`.
@@ -289,9 +279,7 @@ fn label(line: &str, from: usize) -> Option<usize> {
     let label = part(line, start, start + colon);
     let is_label = label.len() <= 48
         && label.starts_with(|c: char| c.is_ascii_alphabetic())
-        && label
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b == b' ')
+        && all(label, |b| b.is_ascii_alphanumeric() || b == b' ')
         && secrecy(label) == Secrecy::None;
     is_label.then_some(start + colon + 1)
 }

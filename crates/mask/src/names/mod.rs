@@ -8,6 +8,7 @@ pub(super) use self::languages::translate;
 use self::lists::{
     ABOUT, FUSED_KEYS, HARMLESS_KEYS, HARMLESS_TOKENS, NO_PASS, SECRET_KEYS, SUFFIXES,
 };
+use super::bytes::all;
 
 /// The secrecy of a name's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,7 +191,7 @@ const fn set_beginning(table: &mut [u64; 512], stem: &[u8]) {
 }
 
 fn is_suffix(segment: &str) -> bool {
-    segment.bytes().all(|b| b.is_ascii_digit()) || SUFFIXES.contains(&segment)
+    all(segment, |b| b.is_ascii_digit()) || SUFFIXES.contains(&segment)
 }
 
 /// `dbPassword`, `DB_PASSWORD1` and `db-password` have the segments `db`, `password` and so on.
@@ -260,7 +261,7 @@ fn of_key(before: &[&str], previous: &str, case: Case) -> Secrecy {
         return Secrecy::Strong;
     }
     if before.is_empty()
-        || previous.bytes().all(|b| b.is_ascii_digit())
+        || all(previous, |b| b.is_ascii_digit())
         || HARMLESS_KEYS.contains(&previous)
     {
         return Secrecy::None;

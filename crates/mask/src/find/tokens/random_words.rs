@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use super::begins_word;
 use super::pattern::Pattern;
-use crate::bytes::{CharCounts, back, byte, part, skip, table_of};
+use crate::bytes::{CharCounts, all, back, byte, part, skip, table_of};
 use crate::spans::SecretSpan;
 
 /// Shorter words are not looked at.
@@ -106,17 +106,14 @@ fn is_prefixed(word: &str) -> bool {
         let piece = part(head, from, at);
         let is_first = from == 0;
         let is_name = piece.len() >= 2 - usize::from(!is_first)
-            && piece.bytes().all(|b| b.is_ascii_alphanumeric())
-            && !(is_first
-                && (NO_TOKENS.contains(&piece) || piece.bytes().all(|b| b.is_ascii_digit())))
+            && all(piece, |b| b.is_ascii_alphanumeric())
+            && !(is_first && (NO_TOKENS.contains(&piece) || all(piece, |b| b.is_ascii_digit())))
             && CharCounts::of(piece).digits < 3;
         if !is_name {
             return false;
         }
         let rest = part(word, at + 1, word.len());
-        if rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-            && is_mixed(rest, MIN_RANDOM)
-        {
+        if all(rest, |b| b.is_ascii_alphanumeric() || b == b'_') && is_mixed(rest, MIN_RANDOM) {
             return true;
         }
         from = at + 1;
@@ -153,11 +150,11 @@ fn is_mixed(word: &str, min_bytes: usize) -> bool {
 /// Whether a word is a random one: of both cases, hexadecimal, or a UUID.
 fn is_random(word: &str) -> bool {
     let is_hex = word.len() >= 32
-        && word.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
+        && all(word, |b| b.is_ascii_hexdigit() || b == b'-')
         && word.matches('-').count() <= 4;
-    let is_word = word
-        .bytes()
-        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+' | b'/'));
+    let is_word = all(word, |b| {
+        b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+' | b'/')
+    });
     is_hex && CharCounts::of(word).digits > 4 || is_word && is_mixed(word, MIN_RANDOM)
 }
 
