@@ -65,14 +65,8 @@ struct JsonScanner<'t> {
     text: &'t str,
     at: usize,
     doc: Document,
-    open: Vec<Container>,
-}
-
-/// A map or list that is not closed yet.
-#[derive(Clone, Copy)]
-struct Container {
-    index: usize,
-    kind: Kind,
+    /// The maps and lists that are not closed yet.
+    open: Vec<usize>,
 }
 
 /// A string, without its quotes.
@@ -85,14 +79,12 @@ struct JsonString {
 impl JsonScanner<'_> {
     fn read(&mut self) {
         if self.value(None) {
-            while let Some(container) = self.open.last().copied() {
-                if !self.member(container) {
-                    break;
-                }
-            }
+            while let Some(index) = self.open.last().copied()
+                && self.member(index)
+            {}
         }
-        while let Some(container) = self.open.pop() {
-            self.doc.close(container.index);
+        while let Some(index) = self.open.pop() {
+            self.doc.close(index);
         }
     }
 
@@ -103,19 +95,17 @@ impl JsonScanner<'_> {
     }
 
     /// Reads the next member of the innermost container, or its end; returns whether to continue.
-    fn member(&mut self, container: Container) -> bool {
-        let Container { index, kind } = container;
+    fn member(&mut self, index: usize) -> bool {
+        let is_map = self.doc.kind(index) == Some(Kind::Map);
         let begun = self.at;
         self.blank();
         let b = byte(self.text, self.at);
-        if b == if kind == Kind::Map { b'}' } else { b']' } {
+        if b == if is_map { b'}' } else { b']' } {
             self.at += 1;
-            if self.open.pop().is_some() {
-                self.doc.close(index);
-                let end = self.at;
-                if let Some(node) = self.doc.nodes.get_mut(index) {
-                    node.value.end = end;
-                }
+            self.open.pop();
+            self.doc.close(index);
+            if let Some(node) = self.doc.nodes.get_mut(index) {
+                node.value.end = self.at;
             }
             return !self.open.is_empty();
         }
@@ -127,7 +117,7 @@ impl JsonScanner<'_> {
             self.at = begun;
             return false;
         }
-        if kind == Kind::List {
+        if !is_map {
             return self.value(None) || self.fail(begun);
         }
         let Some(JsonString {
@@ -159,11 +149,8 @@ impl JsonScanner<'_> {
         match byte(self.text, start) {
             b @ (b'{' | b'[') => {
                 let kind = if b == b'{' { Kind::Map } else { Kind::List };
+                self.open.push(self.doc.nodes.len());
                 self.doc.push(key, kind, Span::new(start, start + 1));
-                self.open.push(Container {
-                    index: self.doc.nodes.len() - 1,
-                    kind,
-                });
                 self.at += 1;
                 true
             }

@@ -212,8 +212,8 @@ fn webhook(text: &str, address: Span, spans: &mut Vec<SecretSpan>) {
     });
     let token = known
         .filter_map(|(_, before)| Some(path.find(before)? + before.len()))
-        .min();
-    let token = token.filter(|from| path.len() >= from + 8);
+        .min()
+        .filter(|from| path.len() >= from + 8);
     let token = token.or_else(|| {
         let found = PATHS
             .iter()

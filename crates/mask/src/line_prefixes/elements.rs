@@ -47,19 +47,10 @@ pub(super) struct Prefix {
     pub(super) identity: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ElementKind {
-    /// A time, a level, a number: another one in each line.
-    Varying,
-    /// The name of a source.
-    Name,
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Element {
-    kind: ElementKind,
-    /// The end of what names the source.
-    name_end: usize,
+    /// The end of the name of the source; `None` for a time, a level or a number, another one in each line.
+    name_end: Option<usize>,
     end: usize,
     /// The text of the line begins directly after it.
     is_last: bool,
@@ -76,9 +67,9 @@ impl Prefix {
             let Some(element) = element(line, start) else {
                 break;
             };
-            match element.kind {
-                ElementKind::Name => part(line, start, element.name_end).hash(&mut hash),
-                ElementKind::Varying => hash.write_u8(0),
+            match element.name_end {
+                Some(name_end) => part(line, start, name_end).hash(&mut hash),
+                None => hash.write_u8(0),
             }
             end = element.end;
             if element.is_last {
@@ -104,8 +95,7 @@ fn skip_blanks(line: &str, at: usize) -> usize {
 
 fn varying(end: usize) -> Element {
     Element {
-        kind: ElementKind::Varying,
-        name_end: end,
+        name_end: None,
         end,
         is_last: false,
     }
@@ -113,7 +103,7 @@ fn varying(end: usize) -> Element {
 
 fn element(line: &str, at: usize) -> Option<Element> {
     let name = |end: usize| Element {
-        kind: ElementKind::Name,
+        name_end: Some(end),
         ..varying(end)
     };
     let end = skip_near(line, at, MAX_PREFIX, |b| !is_blank(b));
@@ -251,8 +241,7 @@ fn located(token: &str, at: usize) -> Option<Element> {
         end
     };
     Some(Element {
-        kind: ElementKind::Name,
-        name_end: at + path + extension,
+        name_end: Some(at + path + extension),
         end: at + end,
         is_last: true,
     })

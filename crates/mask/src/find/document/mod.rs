@@ -111,7 +111,7 @@ impl Document {
         }
     }
 
-    fn kind(&self, index: usize) -> Option<Kind> {
+    pub(super) fn kind(&self, index: usize) -> Option<Kind> {
         Some(self.nodes.get(index)?.kind)
     }
 
