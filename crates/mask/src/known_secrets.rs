@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use aho_corasick::{AhoCorasick, Anchored, Input, MatchKind, StartKind};
 
-use super::bytes::{back, skip};
+use super::bytes::{back, in_base64_run, skip};
 use super::prefilter::Prefilter;
 use super::spans::SecretSpan;
 
@@ -104,10 +104,6 @@ impl KnownSecrets {
             spans.push(span);
         }
     }
-}
-
-fn in_base64_run(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_' | b'=')
 }
 
 /// The texts of at least `min_bytes`, sorted and without duplicates.

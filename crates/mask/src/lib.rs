@@ -35,6 +35,7 @@ mod tests;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::iter::repeat_n;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -55,18 +56,7 @@ pub const HIDDEN: &str = "[hidden: the text could not be searched for secrets]";
 const MAX_BYTES: usize = 64 << 20;
 /// A masked text is masked again until nothing changes, so that a later masking changes nothing either. A text that
 /// does not settle loses the words around its secrets, and then their lines.
-const ROUNDS: [Grain; 10] = [
-    Grain::Exact,
-    Grain::Exact,
-    Grain::Exact,
-    Grain::Exact,
-    Grain::Exact,
-    Grain::Word,
-    Grain::Word,
-    Grain::Line,
-    Grain::Line,
-    Grain::Line,
-];
+const ROUNDS: [(Grain, usize); 3] = [(Grain::Exact, 5), (Grain::Word, 2), (Grain::Line, 3)];
 
 /// The built-in rules, those of the operator, and the secrets that the process knows. Clones share these secrets.
 #[derive(Clone, Default)]
@@ -133,7 +123,8 @@ impl Mask {
         };
         let mut masked = Cow::Borrowed(text);
         let mut form = TextForm::Other;
-        for grain in ROUNDS {
+        let rounds = ROUNDS.iter();
+        for grain in rounds.flat_map(|(grain, rounds)| repeat_n(*grain, *rounds)) {
             let round = search.round(&masked, grain);
             if form == TextForm::Json && round.form != form {
                 return None;

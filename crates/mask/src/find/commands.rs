@@ -136,10 +136,7 @@ impl Command {
 
 /// `mysql -p'…'` and `-p…` whose value does not begin like a word.
 fn joined_with_other(text: &str, after: usize) -> Option<SecretSpan> {
-    let joined = !matches!(
-        byte(text, after),
-        0 | b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\\' | b']' | b','
-    );
+    let joined = !b"\0 \t\n\r\"\\],".contains(&byte(text, after));
     joined.then(|| secret_word(text, after))?
 }
 

@@ -208,12 +208,8 @@ impl Word<'_> {
         let whole =
             self.start <= before.len() || byte(self.text, self.start - before.len() - 1) == b'\n';
         if whole
-            && (all(before, |b: u8| {
-                matches!(
-                    b,
-                    b' ' | b'\t' | b'-' | b'>' | b'#' | b'*' | b'+' | b'(' | b'$' | b'@'
-                )
-            }) || ["export", "set", "ENV", "setx", "declare -x"].contains(&words))
+            && (all(before, |b| b" \t->#*+($@".contains(&b))
+                || ["export", "set", "ENV", "setx", "declare -x"].contains(&words))
         {
             return Reach::Line;
         }

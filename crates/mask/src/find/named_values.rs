@@ -22,11 +22,7 @@ pub(super) fn find(word: Word<'_>) -> Option<SecretSpan> {
     element(word, named)
         .or_else(|| named_value(word, named))
         .or_else(|| call(word, named))
-        .or_else(|| {
-            (named == Secrecy::Strong)
-                .then(|| after_blank(word))
-                .flatten()
-        })
+        .or_else(|| (named == Secrecy::Strong).then(|| after_blank(word))?)
 }
 
 /// `<password type="plain">…</password>`.
@@ -48,15 +44,12 @@ fn element(word: Word<'_>, named: Secrecy) -> Option<SecretSpan> {
 fn content(text: &str, start: usize, named: Secrecy) -> Option<SecretSpan> {
     let start = skip(text, start, |b| b.is_ascii_whitespace());
     let (start, close) = if rest(text, start).starts_with("<![CDATA[") {
-        (start + 9, "]]>")
+        (start + 9, b']')
     } else {
-        (start, "<")
+        (start, b'<')
     };
-    let length = rest(text, start)
-        .as_bytes()
-        .iter()
-        .take(8_192)
-        .position(|b| close.as_bytes().first() == Some(b))?;
+    let mut near = rest(text, start).bytes().take(8_192);
+    let length = near.position(|b| b == close)?;
     let value = part(text, start, start + length).trim_end();
     (!is_harmless(value, named)).then(|| SecretSpan::new(start, start + value.len()))
 }
@@ -109,12 +102,7 @@ fn call(word: Word<'_>, named: Secrecy) -> Option<SecretSpan> {
 fn after_blank(word: Word<'_>) -> Option<SecretSpan> {
     let text = word.text;
     let at = skip(text, word.end, is_blank);
-    if at == word.end
-        || matches!(
-            byte(text, at),
-            b'\n' | b'\r' | 0 | b'-' | b'|' | b'<' | b'[' | b'('
-        )
-    {
+    if at == word.end || b"\n\r\0-|<[(".contains(&byte(text, at)) {
         return None;
     }
     let password = is_password(

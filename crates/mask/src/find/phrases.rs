@@ -122,9 +122,9 @@ fn user(word: Word<'_>, value: usize) -> Option<SecretSpan> {
         b.is_ascii_graphic() && !is_quote(b) && !matches!(b, b',' | b';' | b')')
     });
     let secret = part(text, value, end);
-    let CharCounts { digits, .. } = CharCounts::of(secret);
-    let is_likely =
-        is_opaque(secret, 8) && digits > 0 && !secret.contains([':', '/', '@', '.', '=']);
+    let is_likely = is_opaque(secret, 8)
+        && CharCounts::of(secret).digits > 0
+        && !secret.contains([':', '/', '@', '.', '=']);
     (is_likely && !is_name_or_uuid(secret)).then(|| SecretSpan::new(value, end))
 }
 
@@ -193,14 +193,9 @@ pub(super) fn login(text: &str, end: usize) -> Option<SecretSpan> {
         b.is_ascii_graphic() && !matches!(b, b',' | b'"' | b'\'')
     });
     let secret = part(text, start, last).trim_end_matches(['.', ')']);
-    let CharCounts {
-        upper,
-        lower,
-        digits,
-        ..
-    } = CharCounts::of(secret);
-    let is_likely =
-        secret.len() >= 8 && digits > 0 && upper > 0 && lower > 0 && !secret.contains(['/', '.']);
+    let kinds = CharCounts::of(secret);
+    let is_mixed = kinds.digits > 0 && kinds.upper > 0 && kinds.lower > 0;
+    let is_likely = secret.len() >= 8 && is_mixed && !secret.contains(['/', '.']);
     (named && is_likely && !is_harmless(secret, Secrecy::Strong))
         .then(|| SecretSpan::new(start, start + secret.len()))
 }

@@ -95,11 +95,7 @@ fn users(text: &str, spans: &mut Vec<SecretSpan>) {
 
 /// `|---|:--:|` or `----+----`.
 fn is_rule(line: &str) -> bool {
-    line.len() > 2
-        && all(line, |b| {
-            matches!(b, b'-' | b'+' | b'|' | b':' | b' ' | b'=')
-        })
-        && line.contains("--")
+    line.len() > 2 && all(line, |b| b"-+|: =".contains(&b)) && line.contains("--")
 }
 
 fn read_header(line: &str, separator: char) -> Option<TableHeader> {

@@ -119,12 +119,8 @@ fn extent(text: &str, at: usize, reach: Reach) -> (usize, usize) {
 }
 
 fn find(text: &str, what: &str, from: usize) -> Option<usize> {
-    let limit = rest(text, from);
-    Some(
-        from + limit
-            .get(..limit.floor_char_boundary(MAX_QUOTED))?
-            .find(what)?,
-    )
+    let near = part(text, from, text.floor_char_boundary(from + MAX_QUOTED));
+    Some(from + near.find(what)?)
 }
 
 /// `<<EOT`: from the next line to the line of the marker.
@@ -309,8 +305,7 @@ fn is_reference(value: &str) -> bool {
     let remark = inner("<", ">").is_some_and(|inner| {
         inner.starts_with(|c: char| c.is_ascii_alphabetic())
             && all(inner, |b| {
-                b.is_ascii_alphabetic()
-                    || matches!(b, b' ' | b'\'' | b'"' | b'-' | b'_' | b'.' | b',')
+                b.is_ascii_alphabetic() || b" '\"-_.,".contains(&b)
             })
             || inner.starts_with("set to the key")
     });

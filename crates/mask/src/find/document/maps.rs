@@ -267,8 +267,5 @@ impl Document {
 }
 
 fn is_base64(value: &str) -> bool {
-    value.len() >= 8
-        && all(value, |b| {
-            b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=')
-        })
+    value.len() >= 8 && all(value, |b| b.is_ascii_alphanumeric() || b"+/=".contains(&b))
 }

@@ -266,12 +266,10 @@ impl Document {
 
     /// Whether the values of a node are of the same kind: a list, or a map by hosts (`github-oauth: {github.com: …}`).
     fn is_plain_container(&self, text: &str, index: usize) -> bool {
-        let is_map_by_hosts = || {
-            let mut nodes = self.children(index).map(|(_, node)| node);
-            nodes.all(|node| self.key(text, node).contains('.'))
-        };
-        self.kind(index) == Some(Kind::List)
-            || self.kind(index) == Some(Kind::Map) && is_map_by_hosts()
+        let kind = self.kind(index);
+        let mut nodes = self.children(index).map(|(_, node)| node);
+        kind == Some(Kind::List)
+            || kind == Some(Kind::Map) && nodes.all(|node| self.key(text, node).contains('.'))
     }
 
     /// Whether a node only refers to a secret: `{name: db, key: password}`.

@@ -123,13 +123,8 @@ fn is_prefixed(word: &str) -> bool {
 
 /// Whether letters and digits alternate as they do in random text of both cases, and in no name.
 fn is_mixed(word: &str, min_bytes: usize) -> bool {
-    let CharCounts {
-        lower,
-        upper,
-        digits,
-        ..
-    } = CharCounts::of(word);
-    if word.len() < min_bytes || lower < 3 || upper < 3 || digits < 2 {
+    let kinds = CharCounts::of(word);
+    if word.len() < min_bytes || kinds.lower < 3 || kinds.upper < 3 || kinds.digits < 2 {
         return false;
     }
     let kind = |b: u8| {
@@ -152,9 +147,7 @@ fn is_random(word: &str) -> bool {
     let is_hex = word.len() >= 32
         && all(word, |b| b.is_ascii_hexdigit() || b == b'-')
         && word.matches('-').count() <= 4;
-    let is_word = all(word, |b| {
-        b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+' | b'/')
-    });
+    let is_word = all(word, |b| b.is_ascii_alphanumeric() || b"_-+/".contains(&b));
     is_hex && CharCounts::of(word).digits > 4 || is_word && is_mixed(word, MIN_RANDOM)
 }
 
