@@ -104,12 +104,8 @@ impl LoginSource {
             Self::Url => set(&mut auth, of_url.cloned()),
             Self::UrlFile(file) => {
                 let parsed = Address::parse(&file.read()?);
-                set(
-                    &mut auth,
-                    parsed
-                        .map_err(|error| file.fault(&error.to_string()))?
-                        .login,
-                );
+                let parsed = parsed.map_err(|error| file.fault(&error.to_string()))?;
+                set(&mut auth, parsed.login);
             }
             Self::Credentials(file) => {
                 let text = file.read_lines()?;

@@ -1,6 +1,9 @@
 //! The expected result of a drill, and the check of the drill's timeline against it.
 
+use std::fmt::Display;
+
 use serde::Deserialize;
+use serde_json::Value;
 
 use tarsy_config::read::yaml;
 use tarsy_core::execution::event_refs::cited;
@@ -75,64 +78,45 @@ impl Expected {
     pub fn check(&self, events: &[TimelineEvent]) -> Vec<String> {
         let mut faults = order_faults(events);
         faults.extend(self.end_fault(events));
-        let iterations = events
-            .iter()
-            .filter_map(|event| event.iteration)
-            .max()
-            .unwrap_or(0);
-        if iterations < self.min_iterations {
-            faults.push(format!(
-                "{iterations} iterations, expected at least {}",
-                self.min_iterations
-            ));
-        }
-        for tool in self
-            .tools
-            .iter()
-            .filter(|tool| !has_event(events, EventType::LlmToolCall, "tool_name", tool))
-        {
-            faults.push(format!("tool {tool} was not called"));
+        let iterations = events.iter().filter_map(|event| event.iteration).max();
+        let iterations = iterations.unwrap_or_default();
+        faults.extend(too_few(iterations, self.min_iterations, "iterations"));
+        for tool in &self.tools {
+            if !has_event(events, EventType::LlmToolCall, "tool_name", tool) {
+                faults.push(format!("tool {tool} was not called"));
+            }
         }
         for agent in &self.agents {
-            let analyses = events
-                .iter()
-                .filter(|event| event.event_type == EventType::FinalAnalysis);
-            let count = analyses
-                .filter(|event: &&TimelineEvent| event.agent.as_ref() == Some(agent))
-                .count();
+            let analyses = events.iter().filter(|event| {
+                event.event_type == EventType::FinalAnalysis && event.agent.as_ref() == Some(agent)
+            });
+            let count = analyses.count();
             if count != 1 {
                 faults.push(format!("{count} analyses of {agent}, expected one"));
             }
         }
-        for kind in self
-            .errors
-            .iter()
-            .filter(|kind| !has_event(events, EventType::Error, "kind", kind))
-        {
-            faults.push(format!("no error of the kind {kind:?}"));
+        for kind in &self.errors {
+            if !has_event(events, EventType::Error, "kind", kind) {
+                faults.push(format!("no error of the kind {kind:?}"));
+            }
         }
-        for wanted in self
-            .events
-            .iter()
-            .filter(|wanted| !events.iter().any(|event| event.event_type == **wanted))
-        {
-            faults.push(format!("no event {wanted}"));
+        for wanted in &self.events {
+            if !events.iter().any(|event| event.event_type == *wanted) {
+                faults.push(format!("no event {wanted}"));
+            }
         }
-        let citations = citations(events);
-        if citations < self.min_page_citations {
-            faults.push(format!(
-                "{citations} citations of pages, expected at least {}",
-                self.min_page_citations
-            ));
-        }
+        let pages = citations(events);
+        faults.extend(too_few(
+            pages,
+            self.min_page_citations,
+            "citations of pages",
+        ));
         faults.extend(self.citation_faults(events));
         let analysis = analysis(events).to_lowercase();
-        for text in self
-            .analysis
-            .iter()
-            .filter(|text| !analysis.contains(&text.to_lowercase()))
-        {
-            faults.push(format!("the analysis does not mention {text:?}"));
+        for text in &self.analysis {
+            if !analysis.contains(&text.to_lowercase()) {
+                faults.push(format!("the analysis does not mention {text:?}"));
+            }
         }
         faults
     }
@@ -148,13 +132,7 @@ impl Expected {
         let mut faults: Vec<String> = wrong
             .map(|number| format!("[{number}] is not the result of a tool"))
             .collect();
-        if cited.len() < self.min_citations {
-            faults.push(format!(
-                "{} events are cited, expected at least {}",
-                cited.len(),
-                self.min_citations
-            ));
-        }
+        faults.extend(too_few(cited.len(), self.min_citations, "events are cited"));
         faults
     }
 
@@ -162,11 +140,8 @@ impl Expected {
         let expected = self.status.event();
         match events.last() {
             Some(last) if last.event_type == expected => {
-                let reason = last
-                    .metadata
-                    .get("stop_reason")
-                    .and_then(|reason| reason.as_str())
-                    .unwrap_or_default();
+                let reason = last.metadata.get("stop_reason").and_then(Value::as_str);
+                let reason = reason.unwrap_or_default();
                 let differs = !self.stop_reason.is_empty() && self.stop_reason != reason;
                 differs.then(|| format!("stopped by {reason:?}, expected {:?}", self.stop_reason))
             }
@@ -179,22 +154,21 @@ impl Expected {
     }
 }
 
+fn too_few<T: PartialOrd + Display>(count: T, min: T, counted: &str) -> Option<String> {
+    (count < min).then(|| format!("{count} {counted}, expected at least {min}"))
+}
+
 /// Checks that the events are numbered without a gap and that at most one of them ends the session.
 fn order_faults(events: &[TimelineEvent]) -> Vec<String> {
     let mut faults = Vec::new();
-    for (expected, event) in (1_u32..).zip(events) {
-        if event.session_seq != expected {
-            faults.push(format!(
-                "event number {} comes where {expected} is expected",
-                event.session_seq
-            ));
-            break;
-        }
+    let mut numbers = (1_u32..).zip(events.iter().map(|event| event.session_seq));
+    if let Some((expected, number)) = numbers.find(|(expected, number)| expected != number) {
+        faults.push(format!(
+            "event number {number} comes where {expected} is expected"
+        ));
     }
-    let ends = events
-        .iter()
-        .filter(|event| event.event_type.is_end())
-        .count();
+    let ends = events.iter().filter(|event| event.event_type.is_end());
+    let ends = ends.count();
     if ends > 1 {
         faults.push(format!("{ends} events end the session"));
     }
@@ -204,7 +178,7 @@ fn order_faults(events: &[TimelineEvent]) -> Vec<String> {
 /// Whether an event of this type has this text in its metadata.
 fn has_event(events: &[TimelineEvent], event_type: EventType, key: &str, text: &str) -> bool {
     let mut events = events.iter().filter(|event| event.event_type == event_type);
-    events.any(|event| event.metadata.get(key).and_then(|value| value.as_str()) == Some(text))
+    events.any(|event| event.metadata.get(key).and_then(Value::as_str) == Some(text))
 }
 
 fn analysis(events: &[TimelineEvent]) -> &str {
@@ -227,7 +201,7 @@ fn last_analysis(events: &[TimelineEvent]) -> Option<&TimelineEvent> {
 #[cfg(test)]
 mod tests {
     use chrono::DateTime;
-    use serde_json::{Value, json};
+    use serde_json::json;
     use uuid::Uuid;
 
     use super::*;

@@ -34,6 +34,16 @@ pub(super) fn skip_near(text: &str, at: usize, max: usize, accepted: impl Fn(u8)
         .unwrap_or(near.len())
 }
 
+/// Whether a byte is part of base64 in one of its two alphabets, with its padding.
+pub(super) fn in_base64_run(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b"+/-_=".contains(&b)
+}
+
+/// Whether all bytes are accepted.
+pub(super) fn all(text: &str, accepted: impl Fn(u8) -> bool) -> bool {
+    text.bytes().all(accepted)
+}
+
 /// The start of the accepted bytes directly before `at`, not before `from`.
 pub(super) fn back(text: &str, from: usize, at: usize, accepted: impl Fn(u8) -> bool) -> usize {
     let before = text.as_bytes().get(from..at).unwrap_or_default();
@@ -53,6 +63,13 @@ pub(super) fn line_end(text: &str, at: usize) -> usize {
     } else {
         end
     }
+}
+
+/// The begin of the line after that of `at`.
+pub(super) fn next_line(text: &str, at: usize) -> usize {
+    rest(text, at)
+        .find('\n')
+        .map_or(text.len(), |length| at + length + 1)
 }
 
 /// The offset that [`line_end`] gives, at most `max` bytes on: for repeated use within a long line.
@@ -117,16 +134,16 @@ impl CharCounts {
         }
         kinds
     }
+
+    /// Whether upper and lower case are mixed, more than in a name.
+    pub(super) fn has_both_cases(self) -> bool {
+        self.upper > 1 && self.lower > 1
+    }
 }
 
 /// Whether a value looks random: letters mixed with digits, or upper mixed with lower case.
 pub(super) fn is_opaque(value: &str, min_bytes: usize) -> bool {
-    let CharCounts {
-        lower,
-        upper,
-        digits,
-        ..
-    } = CharCounts::of(value);
-    let mixed = digits > 0 && lower + upper > 1 || upper > 1 && lower > 1;
+    let kinds = CharCounts::of(value);
+    let mixed = kinds.digits > 0 && kinds.lower + kinds.upper > 1 || kinds.has_both_cases();
     value.len() >= min_bytes && mixed && !value.bytes().any(|b| b.is_ascii_whitespace())
 }

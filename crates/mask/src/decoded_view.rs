@@ -1,6 +1,7 @@
 //! Decoded views of a text: without terminal escape sequences, with JSON escapes resolved, URL-decoded, or with the
 //! lines of a diff as they are in the files. A view maps its offsets back to the original text.
 
+use super::bytes::{all, part, rest};
 use super::spans::SecretSpan;
 
 /// A decoded text, with the original offset of each part.
@@ -82,11 +83,7 @@ impl DecodedView {
 
     /// The same span in the original text.
     pub(super) fn raw(&self, span: &SecretSpan) -> SecretSpan {
-        SecretSpan {
-            start: self.start(span.start),
-            end: self.end(span.end),
-            quoted: false,
-        }
+        SecretSpan::new(self.start(span.start), self.end(span.end))
     }
 }
 
@@ -101,27 +98,24 @@ pub(super) fn clean(raw: &str) -> Option<DecodedView> {
     {
         return None;
     }
-    let mut view = DecodedView {
-        raw_length: raw.len(),
-        ..DecodedView::default()
-    };
+    let mut view = DecodedView::of_length(raw.len());
     let mut done = 0;
     let mut at = 0;
-    while let Some(c) = raw.get(at..).and_then(|tail| tail.chars().next()) {
+    while let Some(c) = rest(raw, at).chars().next() {
         let length = match c {
-            '\u{1b}' => escape_sequence(raw.get(at + 1..).unwrap_or_default()) + 1,
+            '\u{1b}' => escape_sequence(rest(raw, at + 1)) + 1,
             _ if is_invisible(c) => c.len_utf8(),
             _ => {
                 at += c.len_utf8();
                 continue;
             }
         };
-        view.copied(raw.get(done..at).unwrap_or_default(), done);
+        view.copied(part(raw, done, at), done);
         view.replaced(None, at);
         at += length;
         done = at;
     }
-    view.copied(raw.get(done..).unwrap_or_default(), done);
+    view.copied(rest(raw, done), done);
     Some(view)
 }
 
@@ -160,29 +154,21 @@ fn escape_sequence(tail: &str) -> usize {
 
 /// The text with the escapes of a JSON string resolved; `None` if it has none.
 pub(super) fn unescape(raw: &str) -> Option<DecodedView> {
-    let mut next = raw.find('\\')?;
-    let mut view = DecodedView {
-        raw_length: raw.len(),
-        ..DecodedView::default()
-    };
+    let mut view = DecodedView::of_length(raw.len());
     let mut done = 0;
-    loop {
-        let length = match escaped(raw.get(next + 1..).unwrap_or_default()) {
-            Some((c, length)) => {
-                view.copied(raw.get(done..next).unwrap_or_default(), done);
-                view.replaced(Some(c), next);
-                done = next + 1 + length;
-                1 + length
-            }
-            None => 1,
-        };
-        match raw.get(next + length..).and_then(|tail| tail.find('\\')) {
-            Some(offset) => next += length + offset,
-            None => break,
+    let mut at = 0;
+    while let Some(offset) = rest(raw, at).find('\\') {
+        let start = at + offset;
+        at = start + 1;
+        if let Some((c, length)) = escaped(rest(raw, at)) {
+            view.copied(part(raw, done, start), done);
+            view.replaced(Some(c), start);
+            at += length;
+            done = at;
         }
     }
-    view.copied(raw.get(done..).unwrap_or_default(), done);
-    (view.text.len() < raw.len()).then_some(view)
+    view.copied(rest(raw, done), done);
+    (done > 0).then_some(view)
 }
 
 /// The character that the escape means, and its length without the backslash.
@@ -222,10 +208,7 @@ fn unicode(tail: &str) -> Option<(char, usize)> {
 }
 
 fn hex(digits: &str) -> Option<u32> {
-    digits
-        .bytes()
-        .all(|b| b.is_ascii_hexdigit())
-        .then(|| u32::from_str_radix(digits, 16).ok())?
+    all(digits, |b| b.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, 16).ok())?
 }
 
 /// The begin of the line before the lines of a hunk, in a unified diff.
@@ -238,10 +221,7 @@ pub(super) fn undiff(raw: &str) -> Option<DecodedView> {
         .starts_with(HUNK)
         .then_some(0)
         .or_else(|| Some(raw.find("\n@@ -")? + 1))?;
-    let mut view = DecodedView {
-        raw_length: raw.len(),
-        ..DecodedView::default()
-    };
+    let mut view = DecodedView::of_length(raw.len());
     let (head, hunks) = raw.split_at_checked(first)?;
     view.copied(head, 0);
     let mut at = first;
@@ -266,21 +246,18 @@ pub(super) fn undiff(raw: &str) -> Option<DecodedView> {
 
 /// The URL-decoded text, with `?` for invalid UTF-8; `None` if nothing is encoded.
 pub(super) fn percent_decode(raw: &str) -> Option<DecodedView> {
-    let mut view = DecodedView {
-        raw_length: raw.len(),
-        ..DecodedView::default()
-    };
+    let mut view = DecodedView::of_length(raw.len());
     let mut done = 0;
     let mut at = 0;
 
-    while let Some(found) = raw.get(at..).and_then(|tail| tail.find('%')) {
+    while let Some(found) = rest(raw, at).find('%') {
         let start = at + found;
         let bytes = percent_bytes(raw, start);
         at = start + 1;
         if bytes.is_empty() {
             continue;
         }
-        view.copied(raw.get(done..start).unwrap_or_default(), done);
+        view.copied(part(raw, done, start), done);
         let mut offset = start;
         for chunk in bytes.utf8_chunks() {
             for c in chunk.valid().chars() {
@@ -295,7 +272,7 @@ pub(super) fn percent_decode(raw: &str) -> Option<DecodedView> {
         done = start + 3 * bytes.len();
         at = done;
     }
-    view.copied(raw.get(done..).unwrap_or_default(), done);
+    view.copied(rest(raw, done), done);
     (done > 0).then_some(view)
 }
 

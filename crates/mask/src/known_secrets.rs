@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use aho_corasick::{AhoCorasick, Anchored, Input, MatchKind, StartKind};
 
+use super::bytes::{back, in_base64_run, skip};
 use super::prefilter::Prefilter;
 use super::spans::SecretSpan;
 
@@ -13,27 +14,12 @@ pub(super) const MIN_BYTES: usize = 6;
 const MIN_ENCODED_BYTES: usize = 7;
 
 /// The values, with the automaton that finds all their forms.
-#[derive(Clone)]
 pub(super) struct KnownSecrets {
     values: Vec<String>,
     finder: Option<AhoCorasick>,
     prefilter: Option<Prefilter>,
     /// Index of the first base64 form: a base64 run is masked as a whole.
     base64: usize,
-}
-
-impl std::fmt::Debug for KnownSecrets {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("KnownSecrets")
-            .field("values", &self.count())
-            .finish_non_exhaustive()
-    }
-}
-
-impl Default for KnownSecrets {
-    fn default() -> Self {
-        Self::new(std::iter::empty())
-    }
 }
 
 impl KnownSecrets {
@@ -111,20 +97,8 @@ impl KnownSecrets {
                 if found.end() <= done {
                     continue;
                 }
-                let in_run = |b: &u8| {
-                    b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_' | b'=')
-                };
-                let bytes = text.as_bytes();
-                let before = bytes
-                    .get(done.min(span.start)..span.start)
-                    .unwrap_or_default();
-                span.start -= before.iter().rev().take_while(|b| in_run(b)).count();
-                span.end += bytes
-                    .get(span.end..)
-                    .unwrap_or_default()
-                    .iter()
-                    .take_while(|b| in_run(b))
-                    .count();
+                span.start = back(text, done.min(span.start), span.start, in_base64_run);
+                span.end = skip(text, span.end, in_base64_run);
                 done = span.end;
             }
             spans.push(span);

@@ -35,6 +35,7 @@ mod tests;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::iter::repeat_n;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -46,7 +47,7 @@ pub use stream::StreamMask;
 
 use search::Search;
 use shared_secrets::SharedSecrets;
-use spans::Grain;
+use spans::{Grain, TextForm};
 
 /// Replaces a whole text that could not be searched for secrets.
 pub const HIDDEN: &str = "[hidden: the text could not be searched for secrets]";
@@ -55,18 +56,7 @@ pub const HIDDEN: &str = "[hidden: the text could not be searched for secrets]";
 const MAX_BYTES: usize = 64 << 20;
 /// A masked text is masked again until nothing changes, so that a later masking changes nothing either. A text that
 /// does not settle loses the words around its secrets, and then their lines.
-const ROUNDS: [Grain; 10] = [
-    Grain::Exact,
-    Grain::Exact,
-    Grain::Exact,
-    Grain::Exact,
-    Grain::Exact,
-    Grain::Word,
-    Grain::Word,
-    Grain::Line,
-    Grain::Line,
-    Grain::Line,
-];
+const ROUNDS: [(Grain, usize); 3] = [(Grain::Exact, 5), (Grain::Word, 2), (Grain::Line, 3)];
 
 /// The built-in rules, those of the operator, and the secrets that the process knows. Clones share these secrets.
 #[derive(Clone, Default)]
@@ -127,15 +117,19 @@ impl Mask {
         if text.len() > MAX_BYTES || !secrets.works() {
             return None;
         }
-        let search = Search::new(&secrets, &self.rules);
+        let search = Search {
+            secrets: &secrets,
+            rules: &self.rules,
+        };
         let mut masked = Cow::Borrowed(text);
-        let mut was_json = false;
-        for grain in ROUNDS {
+        let mut form = TextForm::Other;
+        let rounds = ROUNDS.iter();
+        for grain in rounds.flat_map(|(grain, rounds)| repeat_n(*grain, *rounds)) {
             let round = search.round(&masked, grain);
-            if was_json && !round.json {
+            if form == TextForm::Json && round.form != form {
                 return None;
             }
-            was_json = round.json;
+            form = round.form;
             let Cow::Owned(again) = round.masked else {
                 return Some(masked);
             };

@@ -1,8 +1,8 @@
 //! The rules that operators add to the built-in ones: texts that match a custom pattern, and e-mail addresses.
 
-use regex::{Regex, RegexBuilder};
+use regex::{Match, Regex, RegexBuilder};
 
-use super::bytes::{back, byte, is_word, part, skip_near};
+use super::bytes::{all, back, byte, is_word, part, skip_near};
 use super::spans::SecretSpan;
 
 /// The limit of a compiled pattern, in bytes.
@@ -46,15 +46,8 @@ impl OwnPattern {
             .size_limit(MAX_PATTERN_BYTES)
             .build();
         let regex = compiled.map_err(|error| {
-            PatternFault::Syntax(
-                error
-                    .to_string()
-                    .lines()
-                    .last()
-                    .unwrap_or_default()
-                    .trim()
-                    .to_owned(),
-            )
+            let text = error.to_string();
+            PatternFault::Syntax(text.lines().last().unwrap_or_default().trim().to_owned())
         })?;
         if regex.is_match("") {
             Err(PatternFault::Empty)
@@ -70,18 +63,12 @@ impl OwnPattern {
 
     fn find(&self, text: &str, spans: &mut Vec<SecretSpan>) {
         let is_group = self.0.capture_names().flatten().any(|name| name == SECRET);
+        let span = |found: Match<'_>| SecretSpan::new(found.start(), found.end());
         if is_group {
-            let groups = self
-                .0
-                .captures_iter(text)
-                .filter_map(|found| found.name(SECRET));
-            spans.extend(groups.map(|group| SecretSpan::new(group.start(), group.end())));
+            let groups = self.0.captures_iter(text);
+            spans.extend(groups.filter_map(|found| found.name(SECRET)).map(span));
         } else {
-            spans.extend(
-                self.0
-                    .find_iter(text)
-                    .map(|found| SecretSpan::new(found.start(), found.end())),
-            );
+            spans.extend(self.0.find_iter(text).map(span));
         }
     }
 }
@@ -102,10 +89,6 @@ pub struct OwnRules {
 }
 
 impl OwnRules {
-    pub(super) fn is_empty(&self) -> bool {
-        self.patterns.is_empty() && self.emails == Emails::Shown
-    }
-
     pub(super) fn find(&self, text: &str, spans: &mut Vec<SecretSpan>) {
         for pattern in &self.patterns {
             pattern.find(text, spans);
@@ -126,9 +109,7 @@ fn addresses(text: &str, spans: &mut Vec<SecretSpan>) {
         let end = skip_near(text, at + 1, MAX_HOST, |b| is_word(b) && b != b'_');
         let host = part(text, at + 1, end).trim_end_matches(['.', '-']);
         let is_host = host.rsplit_once('.').is_some_and(|(name, top)| {
-            !name.is_empty()
-                && top.len() >= 2
-                && top.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-')
+            !name.is_empty() && top.len() >= 2 && all(top, |b| b.is_ascii_alphabetic() || b == b'-')
         });
         // An assignment before the address is no part of it.
         let assigned = part(text, start, at)

@@ -44,26 +44,25 @@ impl Prefilter {
         prefilter
     }
 
-    fn hash(&self, value: u64) -> u64 {
-        value.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - self.kept)
+    /// The index of the word of a value, and its bit in the word.
+    fn place(&self, value: u64) -> (usize, u64) {
+        let hash = value.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - self.kept);
+        (
+            usize::try_from(hash >> 6).unwrap_or(usize::MAX),
+            1 << (hash & 63),
+        )
     }
 
     fn set(&mut self, value: u64) {
-        let hash = self.hash(value);
-        if let Some(word) = usize::try_from(hash >> 6)
-            .ok()
-            .and_then(|index| self.bits.get_mut(index))
-        {
-            *word |= 1 << (hash & 63);
+        let (index, bit) = self.place(value);
+        if let Some(word) = self.bits.get_mut(index) {
+            *word |= bit;
         }
     }
 
     fn has(&self, value: u64) -> bool {
-        let hash = self.hash(value);
-        let word = usize::try_from(hash >> 6)
-            .ok()
-            .and_then(|index| self.bits.get(index));
-        word.is_some_and(|word| word >> (hash & 63) & 1 == 1)
+        let (index, bit) = self.place(value);
+        self.bits.get(index).is_some_and(|word| word & bit != 0)
     }
 
     /// Disjoint windows, in order, that contain every match completely. `begins` confirms that a pattern begins at a

@@ -24,6 +24,14 @@ struct Depth {
     layers: u8,
 }
 
+impl Depth {
+    /// The depth in a view of the text; `None` if no more views are read.
+    fn in_view(self) -> Option<Self> {
+        let views = self.views.checked_sub(1)?;
+        Some(Self { views, ..self })
+    }
+}
+
 /// The options for the search in the strings of a JSON fragment.
 #[derive(Clone, Copy, Debug)]
 struct StringSearch {
@@ -35,142 +43,88 @@ struct StringSearch {
 }
 
 /// The collected findings of a search.
-struct Findings<'f> {
-    spans: &'f mut Vec<SecretSpan>,
+#[derive(Debug, Default)]
+struct Findings {
+    spans: Vec<SecretSpan>,
     /// Offsets of words that name a secret, and of ends of encoded lines.
-    names: &'f mut Vec<usize>,
+    names: Vec<usize>,
+    form: TextForm,
 }
 
 /// A text after one round.
 #[derive(Debug)]
 pub(super) struct Round<'t> {
     pub(super) masked: Cow<'t, str>,
-    /// The whole text is JSON.
-    pub(super) json: bool,
+    pub(super) form: TextForm,
 }
 
 /// The search for secrets, known ones included.
 pub(super) struct Search<'m> {
-    secrets: &'m KnownSecrets,
-    rules: &'m OwnRules,
+    pub(super) secrets: &'m KnownSecrets,
+    pub(super) rules: &'m OwnRules,
 }
 
-impl<'m> Search<'m> {
-    pub(super) fn new(secrets: &'m KnownSecrets, rules: &'m OwnRules) -> Self {
-        Self { secrets, rules }
-    }
-
+impl Search<'_> {
     pub(super) fn round<'t>(&self, text: &'t str, grain: Grain) -> Round<'t> {
-        let mut found = Vec::new();
-        let json = self.find(
-            text,
-            Depth {
-                views: MAX_VIEWS,
-                layers: MAX_LAYERS,
-            },
-            &mut found,
-        );
-        let form = if json {
-            TextForm::Json
-        } else {
-            TextForm::Other
+        let depth = Depth {
+            views: MAX_VIEWS,
+            layers: MAX_LAYERS,
         };
-        spans::coarsen(text, &mut found, grain, form);
+        let mut found = self.find(text, depth);
+        spans::coarsen(text, &mut found.spans, grain, found.form);
         Round {
-            masked: spans::replace(text, found),
-            json,
+            masked: spans::replace(text, found.spans),
+            form: found.form,
         }
     }
 
-    /// Adds the secret spans; returns whether the whole text is JSON.
-    fn find(&self, text: &str, depth: Depth, spans: &mut Vec<SecretSpan>) -> bool {
+    fn find(&self, text: &str, depth: Depth) -> Findings {
+        let mut found = Findings::default();
         if text.len() < 4 {
-            return false;
+            return found;
         }
         match decoded_view::clean(text) {
             Some(view) => {
-                self.in_view(&view, 0, depth, spans);
-                self.secrets.find(text, spans);
-                false
+                self.in_view(&view, 0, depth, &mut found.spans);
+                self.secrets.find(text, &mut found.spans);
             }
-            None => self.find_clean(text, depth, spans),
+            None => self.find_clean(text, depth, &mut found),
         }
+        found
     }
 
-    fn find_clean(&self, text: &str, depth: Depth, spans: &mut Vec<SecretSpan>) -> bool {
-        if let Some(view) = (depth.views > 0)
-            .then(|| decoded_view::undiff(text))
-            .flatten()
-        {
-            self.in_view(
-                &view,
-                0,
-                Depth {
-                    views: depth.views - 1,
-                    ..depth
-                },
-                spans,
-            );
+    fn find_clean(&self, text: &str, depth: Depth, found: &mut Findings) {
+        if let Some(inner) = depth.in_view() {
+            let views = [decoded_view::undiff(text), names::translate(text)];
+            for view in views.iter().flatten() {
+                self.in_view(view, 0, inner, &mut found.spans);
+            }
         }
-        if let Some(view) = (depth.views > 0).then(|| names::translate(text)).flatten() {
-            self.in_view(
-                &view,
-                0,
-                Depth {
-                    views: depth.views - 1,
-                    ..depth
-                },
-                spans,
-            );
-        }
-        self.secrets.find(text, spans);
-        tokens::find(text, spans);
-        urls::find(text, spans);
-        let mut names = Vec::new();
-        self.encoded(
-            text,
-            depth,
-            Findings {
-                spans,
-                names: &mut names,
-            },
-        );
+        self.secrets.find(text, &mut found.spans);
+        tokens::find(text, &mut found.spans);
+        urls::find(text, &mut found.spans);
+        self.encoded(text, depth, found);
         let fragments = json::fragments(text);
-        let whole = fragments
+        if fragments
             .first()
-            .is_some_and(|fragment| fragment.is_whole(text));
-        if !whole {
-            self.rules.find(text, spans);
+            .is_some_and(|fragment| fragment.is_whole(text))
+        {
+            found.form = TextForm::Json;
+        } else {
+            self.rules.find(text, &mut found.spans);
             let doc = yaml::read(text, &fragments);
             for root in doc.roots() {
-                doc.judge(text, root, None, spans);
+                doc.judge(text, root, None, &mut found.spans);
             }
-            private_keys::find(text, spans);
+            private_keys::find(text, &mut found.spans);
         }
-        self.find_between(
-            text,
-            &fragments,
-            depth,
-            Findings {
-                spans,
-                names: &mut names,
-            },
-        );
-        if depth.views > 0 {
-            names.sort_unstable();
-            for view in line_prefixes::views(text, &names) {
-                self.in_view(
-                    &view,
-                    0,
-                    Depth {
-                        views: depth.views - 1,
-                        ..depth
-                    },
-                    spans,
-                );
+        self.find_between(text, &fragments, depth, found);
+        if let Some(inner) = depth.in_view() {
+            found.names.sort_unstable();
+            for view in line_prefixes::views(text, &found.names) {
+                self.in_view(&view, 0, inner, &mut found.spans);
             }
         }
-        whole
     }
 
     /// The strings of each piece of JSON, and the text between the pieces.
@@ -179,35 +133,23 @@ impl<'m> Search<'m> {
         text: &str,
         fragments: &[JsonFragment],
         depth: Depth,
-        found: Findings<'_>,
+        found: &mut Findings,
     ) {
-        let Findings { spans, names } = found;
-        let whole = fragments
-            .first()
-            .is_some_and(|fragment| fragment.is_whole(text));
+        let is_whole = found.form == TextForm::Json;
         let mut done = 0;
         let strings = StringSearch {
             depth,
-            is_whole: whole,
-            has_private_key: whole && private_keys::may_be_in(text),
+            is_whole,
+            has_private_key: is_whole && private_keys::may_be_in(text),
         };
         for fragment in fragments {
-            let governed = self.plain(
-                text,
-                Span::new(done, fragment.start),
-                depth,
-                Findings { spans, names },
-            );
-            fragment.doc.judge(text, 0, governed, spans);
-            self.strings(text, fragment, strings, spans);
+            let before = Span::new(done, fragment.start);
+            let governed = self.plain(text, before, depth, found);
+            fragment.doc.judge(text, 0, governed, &mut found.spans);
+            self.strings(text, fragment, strings, &mut found.spans);
             done = fragment.end;
         }
-        self.plain(
-            text,
-            Span::new(done, text.len()),
-            depth,
-            Findings { spans, names },
-        );
+        self.plain(text, Span::new(done, text.len()), depth, found);
     }
 
     /// Text between JSON: key-value pairs, tables, and its lines with their escapes resolved.
@@ -216,35 +158,21 @@ impl<'m> Search<'m> {
         text: &str,
         segment: Span,
         depth: Depth,
-        found: Findings<'_>,
+        found: &mut Findings,
     ) -> Option<Secrecy> {
-        let Findings { spans, names } = found;
         let start = segment.start;
         let segment = segment.text(text);
-        let known = spans.len();
-        let known_names = names.len();
-        let open = key_values::find(segment, spans, names);
-        names
-            .iter_mut()
-            .skip(known_names)
-            .for_each(|name| *name += start);
-        tables::find(segment, spans);
-        for span in spans.iter_mut().skip(known) {
-            *span = span.shifted(start);
-        }
-        if depth.views > 0 && segment.contains('\\') {
+        let mut spans = Vec::new();
+        let mut names = Vec::new();
+        let open = key_values::find(segment, &mut spans, &mut names);
+        tables::find(segment, &mut spans);
+        found.spans.extend(shifted(&spans, start));
+        found.names.extend(names.iter().map(|name| name + start));
+        if let Some(inner) = depth.in_view() {
             let mut at = start;
             for line in segment.split_inclusive('\n') {
                 if let Some(view) = decoded_view::unescape(line) {
-                    self.in_view(
-                        &view,
-                        at,
-                        Depth {
-                            views: depth.views - 1,
-                            ..depth
-                        },
-                        spans,
-                    );
+                    self.in_view(&view, at, inner, &mut found.spans);
                 }
                 at += line.len();
             }
@@ -268,9 +196,8 @@ impl<'m> Search<'m> {
                 Kind::String => self.string(text, node.value, search, spans),
                 Kind::Bare if self.is_own(node.value.text(text)) => {
                     spans.push(SecretSpan {
-                        start: node.value.start,
-                        end: node.value.end,
                         quoted: true,
+                        ..node.value.into()
                     });
                 }
                 Kind::Bare | Kind::Map | Kind::List | Kind::Line | Kind::Lines | Kind::Block => {}
@@ -280,51 +207,26 @@ impl<'m> Search<'m> {
 
     fn string(&self, text: &str, string: Span, search: StringSearch, spans: &mut Vec<SecretSpan>) {
         let value = string.text(text);
-        if search.is_whole && !self.rules.is_empty() && !value.contains('\\') {
-            let known = spans.len();
-            self.rules.find(value, spans);
-            spans
-                .iter_mut()
-                .skip(known)
-                .for_each(|span| *span = span.shifted(string.start));
+        let mut found = Vec::new();
+        if search.is_whole && !value.contains('\\') {
+            self.rules.find(value, &mut found);
         }
-        if value.len() < 6
-            || !value.bytes().any(|b: u8| {
-                matches!(
-                    b,
-                    b'=' | b':' | b' ' | b'-' | b'<' | b'(' | b'|' | b'\\' | b'@'
-                )
-            })
-        {
-            return;
+        if value.len() >= 6 && value.contains(['=', ':', ' ', '-', '<', '(', '|', '\\', '@']) {
+            if let Some(inner) = search.depth.in_view()
+                && let Some(view) = decoded_view::unescape(value)
+            {
+                self.in_view(&view, 0, inner, &mut found);
+            } else {
+                key_values::find(value, &mut found, &mut Vec::new());
+                if search.has_private_key {
+                    private_keys::find(value, &mut found);
+                }
+                if value.starts_with(['[', '{']) {
+                    tables::find(value, &mut found);
+                }
+            }
         }
-        let depth = search.depth;
-        if let Some(view) = (depth.views > 0)
-            .then(|| decoded_view::unescape(value))
-            .flatten()
-        {
-            self.in_view(
-                &view,
-                string.start,
-                Depth {
-                    views: depth.views - 1,
-                    ..depth
-                },
-                spans,
-            );
-            return;
-        }
-        let known = spans.len();
-        key_values::find(value, spans, &mut Vec::new());
-        if search.has_private_key {
-            private_keys::find(value, spans);
-        }
-        if value.starts_with(['[', '{']) {
-            tables::find(value, spans);
-        }
-        for span in spans.iter_mut().skip(known) {
-            *span = span.shifted(string.start);
-        }
+        spans.extend(shifted(&found, string.start));
     }
 
     /// Whether a number or word of JSON has a secret that the process knows or the operator describes.
@@ -335,35 +237,33 @@ impl<'m> Search<'m> {
     }
 
     fn in_view(&self, view: &DecodedView, at: usize, depth: Depth, spans: &mut Vec<SecretSpan>) {
-        let mut found = Vec::new();
-        self.find(&view.text, depth, &mut found);
+        let found = self.find(&view.text, depth).spans;
         spans.extend(found.iter().map(|span| view.raw(span).shifted(at)));
     }
 
-    fn encoded(&self, text: &str, depth: Depth, found: Findings<'_>) {
-        let Findings { spans, names } = found;
-        if depth.layers == 0 {
+    fn encoded(&self, text: &str, depth: Depth, found: &mut Findings) {
+        let Some(layers) = depth.layers.checked_sub(1) else {
             return;
-        }
-        let inner = Depth {
-            layers: depth.layers - 1,
-            ..depth
         };
-        for run in encoded::encoded_runs(text, names) {
+        let inner = Depth { layers, ..depth };
+        for run in encoded::encoded_runs(text, &mut found.names) {
             let known =
                 run.decoded.starts_with("-----BEGIN") || run.decoded.starts_with("{\"auths\"");
             if known || self.is_secret(&run.decoded, inner) {
-                spans.push(run.span);
+                found.spans.push(run.span);
             }
         }
         for (at, view) in encoded::percent_runs(text) {
-            self.in_view(&view, at, inner, spans);
+            self.in_view(&view, at, inner, &mut found.spans);
         }
     }
 
     fn is_secret(&self, text: &str, depth: Depth) -> bool {
-        let mut found = Vec::new();
-        self.find(text, depth, &mut found);
-        !found.is_empty() && matches!(spans::replace(text, found), Cow::Owned(_))
+        let masked = spans::replace(text, self.find(text, depth).spans);
+        matches!(masked, Cow::Owned(_))
     }
+}
+
+fn shifted(spans: &[SecretSpan], by: usize) -> impl Iterator<Item = SecretSpan> {
+    spans.iter().map(move |span| span.shifted(by))
 }

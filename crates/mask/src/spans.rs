@@ -55,6 +55,12 @@ impl SecretSpan {
     }
 }
 
+impl From<Span> for SecretSpan {
+    fn from(span: Span) -> Self {
+        Self::new(span.start, span.end)
+    }
+}
+
 /// The extent of the text around a secret that is masked with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Grain {
@@ -66,10 +72,11 @@ pub(super) enum Grain {
 }
 
 /// The kind of a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum TextForm {
     /// The whole text is JSON.
     Json,
+    #[default]
     Other,
 }
 

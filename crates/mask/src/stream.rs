@@ -4,6 +4,7 @@
 //! unit that is parsed as a whole: a fence, brackets, a private key, lines that look like YAML.
 
 use super::Mask;
+use super::bytes::begins;
 
 /// The text is masked again when 1/16 of it is new, so each byte is masked a bounded number of times.
 const NEW_DIVISOR: usize = 16;
@@ -41,18 +42,14 @@ struct Block {
 impl StreamMask {
     /// An empty text.
     pub fn new(mask: Mask) -> Self {
-        let raw = String::new();
-        let shown = String::new();
-        let block = Block::default();
-
         Self {
             mask,
-            raw,
-            shown,
+            raw: String::new(),
+            shown: String::new(),
             masked: 0,
             safe: 0,
             line: 0,
-            block,
+            block: Block::default(),
             revoked: false,
         }
     }
@@ -156,10 +153,10 @@ fn is_structured(line: &str) -> bool {
     let item = line.trim_start().trim_start_matches("- ").trim_end();
     let nested = item.len() < line.trim_end().len() && item.contains(':');
     let opens = item.ends_with([':', '|', '>', '\\']);
-    let value = item
-        .get(..5)
-        .is_some_and(|start| start.eq_ignore_ascii_case("value"));
-    nested || opens || value || (item.len() >= MIN_ENCODED_LINE && !item.contains(' '))
+    nested
+        || opens
+        || begins(item, "value")
+        || (item.len() >= MIN_ENCODED_LINE && !item.contains(' '))
 }
 
 /// Whether the line so far is prose, which may be cut between two words.

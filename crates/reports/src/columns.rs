@@ -25,9 +25,9 @@ pub fn cut(text: &str, columns: usize, charset: Charset) -> String {
 pub fn head(characters: impl Iterator<Item = char>, mut room: usize) -> String {
     characters
         .take_while(|c: &char| {
-            room.checked_sub(char_width(*c))
-                .map(|left| room = left)
-                .is_some()
+            let left = room.checked_sub(char_width(*c));
+            room = left.unwrap_or_default();
+            left.is_some()
         })
         .collect()
 }

@@ -85,13 +85,13 @@ impl FromStr for Label {
             .unwrap_or(value);
         let is_key = key.chars().any(char::is_alphanumeric) && key.len() <= MAX_LABEL;
         let is_value = !value.is_empty() && value.len() <= MAX_LABEL;
-        let is_label = is_key && is_value && !text.chars().any(char::is_control);
-        is_label
-            .then(|| Self {
-                key: key.to_owned(),
-                value: value.to_owned(),
-            })
-            .ok_or(NoLabel)
+        if !is_key || !is_value || text.chars().any(char::is_control) {
+            return Err(NoLabel);
+        }
+        Ok(Self {
+            key: key.to_owned(),
+            value: value.to_owned(),
+        })
     }
 }
 

@@ -17,20 +17,16 @@ pub fn state(report: &AlertReport, now: DateTime<Utc>) -> String {
         let took = millis(session.created_at, session.finished_at.unwrap_or(now));
         let took = format::span(Duration::from_millis(took));
         let status = status_word(session.status.as_str());
-        let reason = session
-            .stop_reason
-            .map(|reason| status_word(reason.as_str()))
-            .filter(|reason| *reason != status);
+        let reason = session.stop_reason;
+        let reason = reason.map(|reason| status_word(reason.as_str()));
+        let reason = reason.filter(|reason| *reason != status);
         let reason = reason.map(|reason| format!(" ({reason})"));
         let cancelling = match (session.finished_at, session.cancel_requested_at) {
             (None, Some(_)) => "; cancelling",
             (Some(_), _) | (_, None) => "",
         };
-        let when = if session.finished_at.is_some() {
-            "after"
-        } else {
-            "for"
-        };
+        let is_over = session.finished_at.is_some();
+        let when = if is_over { "after" } else { "for" };
         let mark = session
             .mark
             .map(|mark| format!("{}, ", mark.word()))
@@ -72,10 +68,7 @@ pub fn state(report: &AlertReport, now: DateTime<Utc>) -> String {
 
 /// The session or dead letter that this session repeats.
 pub fn retry_of(report: &AlertReport) -> Option<&str> {
-    report
-        .headers
-        .get(RETRY_OF)
-        .and_then(serde_json::Value::as_str)
+    report.headers.get(RETRY_OF)?.as_str()
 }
 
 /// A model with its calls and tokens.
@@ -126,12 +119,12 @@ pub fn status_word(status: &str) -> String {
 /// The reason why workers claim nothing, by the services that they name: `the LLM service does not answer`. It ends
 /// with the command that says more, where there is one.
 pub fn unavailable(services: &[&str]) -> String {
-    let hint = if lacks_provider(services) {
-        format!(" ({WHY_NO_PROVIDER})")
+    let short = unavailable_in_short(services);
+    if lacks_provider(services) {
+        format!("{short} ({WHY_NO_PROVIDER})")
     } else {
-        String::new()
-    };
-    format!("{}{hint}", unavailable_in_short(services))
+        short
+    }
 }
 
 /// The command that says why no provider of models can be called.
@@ -172,12 +165,8 @@ pub fn unavailable_in_short(services: &[&str]) -> String {
 /// The reason why no investigation of the alert began; `None` if one did, or may.
 pub fn why_ended(report: &AlertReport) -> Option<&str> {
     let ended = report.disposition == DispositionKind::Ended && report.session.is_none();
-    ended.then(|| {
-        report
-            .dead_detail
-            .as_deref()
-            .unwrap_or("it was resolved before one began")
-    })
+    let detail = report.dead_detail.as_deref();
+    ended.then(|| detail.unwrap_or("it was resolved before one began"))
 }
 
 #[cfg(test)]

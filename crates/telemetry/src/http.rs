@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
@@ -67,20 +68,15 @@ fn router(metrics: &Metrics, readiness: &watch::Receiver<Readiness>) -> Router {
             "/metrics",
             get(async move || text(StatusCode::OK, render(&metrics, &scraped.borrow()))),
         )
-        .route(
-            "/healthz",
-            get(async || text(StatusCode::OK, "ok\n".to_owned())),
-        )
+        .route("/healthz", get(async || text(StatusCode::OK, "ok\n")))
         .route("/readyz", get(async move || ready(&readiness.borrow())))
         .fallback(async || {
             text(
                 StatusCode::NOT_FOUND,
-                "not found; available: /metrics, /healthz, /readyz\n".to_owned(),
+                "not found; available: /metrics, /healthz, /readyz\n",
             )
         })
-        .method_not_allowed_fallback(async || {
-            text(StatusCode::METHOD_NOT_ALLOWED, "GET or HEAD\n".to_owned())
-        })
+        .method_not_allowed_fallback(async || text(StatusCode::METHOD_NOT_ALLOWED, "GET or HEAD\n"))
         .layer(from_fn(everyone))
 }
 
@@ -98,16 +94,16 @@ fn render(metrics: &Metrics, readiness: &Readiness) -> String {
 
 fn ready(readiness: &Readiness) -> Response {
     match readiness {
-        Readiness::Ready => text(StatusCode::OK, "ok\n".to_owned()),
+        Readiness::Ready => text(StatusCode::OK, "ok\n"),
         Readiness::Impaired(fault) => text(StatusCode::OK, format!("ok, but {fault}\n")),
         Readiness::NotReady(why) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
     }
 }
 
 /// Prometheus needs the version of its text format; probes ignore it.
-fn text(status: StatusCode, body: String) -> Response {
+fn text(status: StatusCode, body: impl Into<Body>) -> Response {
     let plain = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    (status, [(CONTENT_TYPE, plain)], body).into_response()
+    (status, [(CONTENT_TYPE, plain)], body.into()).into_response()
 }
 
 #[cfg(test)]

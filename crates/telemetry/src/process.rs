@@ -2,7 +2,6 @@
 //!
 //! The crate `metrics-process` makes a gauge of the CPU time, which is a counter, and adds series: it is not used.
 
-use std::fmt::Write as _;
 use std::fs;
 
 use rustix::param::{clock_ticks_per_second, page_size};
@@ -62,17 +61,9 @@ fn show(stats: [(&'static str, Option<f64>); 5]) -> String {
         if let (Some(value), Some(Metric { kind, help, .. })) =
             (value, all().find(|metric| metric.name == name))
         {
-            let kind = if matches!(kind, Kind::Counter) {
-                "counter"
-            } else {
-                "gauge"
-            };
-            // Writing to a String cannot fail.
-            write!(
-                out,
-                "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n\n"
-            )
-            .ok();
+            let is_counter = matches!(kind, Kind::Counter);
+            let kind = if is_counter { "counter" } else { "gauge" };
+            out += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n\n");
         }
     }
     out

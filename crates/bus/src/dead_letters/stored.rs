@@ -17,6 +17,7 @@ use crate::headers::{
     RETRY_OF, SESSION_ID,
 };
 use crate::names::{ALL_DEAD_LETTERS, DEAD_LETTERS};
+use crate::queue::claims::stored_at;
 use crate::queue::publish::Published;
 use crate::queue::requeue::queue_subject;
 use crate::stream::get::message_at;
@@ -88,15 +89,10 @@ impl Nats {
     /// When the dead letter is not removed, or not known to be removed. Removing it again is harmless.
     pub async fn drop_dead_letter(&self, sequence: u64) -> Result<bool, Error> {
         let removed = tokio::time::timeout(REQUEST_TIMEOUT, async {
-            let stream = self
-                .jetstream
-                .get_stream_no_info(DEAD_LETTERS)
-                .await
-                .map_err(|error| error.to_string())?;
-            stream
-                .delete_message(sequence)
-                .await
-                .map_err(|error| error.to_string())
+            let stream = self.jetstream.get_stream_no_info(DEAD_LETTERS).await;
+            let stream = stream.map_err(|error| error.to_string())?;
+            let removed = stream.delete_message(sequence).await;
+            removed.map_err(|error| error.to_string())
         });
         match removed.await {
             Ok(Ok(removed)) => Ok(removed),
@@ -184,9 +180,7 @@ fn dead_letter(read: &ReadMessage) -> Option<StoredDeadLetter> {
         subject: text(&headers, DEAD_SUBJECT).unwrap_or_default(),
         alert_sequence: number(&headers, DEAD_SEQUENCE),
         deliveries: u32::try_from(number(&headers, DEAD_DELIVERIES)).unwrap_or(u32::MAX),
-        stored_at: i64::try_from(read.stored_at_ns)
-            .map(DateTime::from_timestamp_nanos)
-            .unwrap_or_default(),
+        stored_at: stored_at(read.stored_at_ns),
         sequence: read.stream_sequence,
         headers: headers::allowed(Some(&headers)),
         body: message.payload.to_vec(),

@@ -3,14 +3,13 @@
 use async_nats::jetstream::message::StreamMessage;
 use sha2::{Digest, Sha256};
 
-use super::claims::{derived_id, stored_at};
+use super::claims::{chosen_id, derived_id_of, stored_at};
 use crate::connection::Nats;
 use crate::error::Error;
 use crate::headers;
 use crate::names::{ALERTS, MessageKind, Priority};
 use crate::stream::get::first_from;
 use tarsy_core::ids::SessionId;
-use tarsy_core::intake::headers::chosen_session_id;
 use tarsy_engine::ports::Received;
 
 /// A message that the queue has.
@@ -97,16 +96,7 @@ impl Nats {
 
 /// The id that a worker gives to the alert. If another alert has used it, the worker takes the derived one.
 fn alert_id(message: &StreamMessage) -> SessionId {
-    let chosen = chosen_session_id(&headers::allowed(Some(&message.headers)))
-        .ok()
-        .flatten();
-    chosen.unwrap_or_else(|| {
-        derived_id(
-            ALERTS,
-            message.sequence,
-            message.time.unix_timestamp_nanos(),
-        )
-    })
+    chosen_id(message).unwrap_or_else(|| derived_id_of(message))
 }
 
 impl QueuedMessage {

@@ -273,21 +273,18 @@ impl<H: Outbox> FollowTask<H> {
 
     async fn send(&self, event: TimelineEvent) -> Result<(), Finished> {
         let is_end = event.event_type.is_end();
-        self.updates
-            .send(TimelineUpdate::Event(event))
-            .await
-            .map_err(|_| Finished)?;
+        self.update(TimelineUpdate::Event(event)).await?;
         if is_end { Err(Finished) } else { Ok(()) }
     }
 
     async fn emit_delta(&mut self, delta: Delta) -> Result<(), Finished> {
         match self.cursor.delta(delta) {
-            Some(delta) => self
-                .updates
-                .send(TimelineUpdate::Delta(delta))
-                .await
-                .map_err(|_| Finished),
+            Some(delta) => self.update(TimelineUpdate::Delta(delta)).await,
             None => Ok(()),
         }
+    }
+
+    async fn update(&self, update: TimelineUpdate) -> Result<(), Finished> {
+        self.updates.send(update).await.map_err(|_| Finished)
     }
 }

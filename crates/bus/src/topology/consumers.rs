@@ -76,11 +76,10 @@ pub(super) fn differences(
     found: &consumer::Config,
     expected: &Config,
 ) -> Vec<Difference> {
-    let json = |config: &consumer::Config| serde_json::to_value(config).unwrap_or_default();
     field_differences(
         &priority.consumer(),
         &FIELDS,
-        &json(found),
-        &json(&expected.into_consumer_config()),
+        found,
+        &expected.into_consumer_config(),
     )
 }

@@ -28,23 +28,6 @@ pub struct TopologyChanges {
     pub unchanged: usize,
 }
 
-/// The change to a stream or a consumer.
-enum Ensured {
-    Created,
-    Updated,
-    Unchanged,
-}
-
-impl TopologyChanges {
-    fn count(&mut self, ensured: &Ensured) {
-        match ensured {
-            Ensured::Created => self.created += 1,
-            Ensured::Updated => self.updated += 1,
-            Ensured::Unchanged => self.unchanged += 1,
-        }
-    }
-}
-
 impl Nats {
     /// Creates missing streams and consumers, updates those that differ, and verifies the result. A stream keeps
     /// additional replicas, and every bound that is larger than its default.
@@ -57,22 +40,24 @@ impl Nats {
         &self,
         settings: &TopologySettings,
     ) -> Result<TopologyChanges, Error> {
-        let mut ensured = TopologyChanges::default();
+        let mut changes = TopologyChanges::default();
         for expected in streams::expected(settings, self.max_payload()) {
-            ensured.count(&self.ensure_stream(expected, settings).await?);
+            self.ensure_stream(expected, settings, &mut changes).await?;
         }
         for priority in Priority::ALL {
-            ensured.count(&self.ensure_consumer(priority, settings).await?);
+            self.ensure_consumer(priority, settings, &mut changes)
+                .await?;
         }
         through_elections(async || self.verify_topology(settings).await).await?;
-        Ok(ensured)
+        Ok(changes)
     }
 
     async fn ensure_stream(
         &self,
         expected: stream::Config,
         settings: &TopologySettings,
-    ) -> Result<Ensured, Error> {
+        changes: &mut TopologyChanges,
+    ) -> Result<(), Error> {
         // A server without a cluster accepts every placement, and ignores it.
         if expected.placement.is_some() && !self.is_clustered() {
             return Err(Error::PlacementWithoutCluster(expected.name));
@@ -84,7 +69,8 @@ impl Nats {
                 created.map_err(|error| self.admin(&expected.name, "create", &error))
             })
             .await?;
-            return Ok(Ensured::Created);
+            changes.created += 1;
+            return Ok(());
         };
         if found.config.storage != expected.storage {
             let found = found.config.storage;
@@ -93,7 +79,8 @@ impl Nats {
         let target = streams::target(&found, expected, settings);
         let differences = streams::differences(&found.config, &target);
         if differences.is_empty() {
-            return Ok(Ensured::Unchanged);
+            changes.unchanged += 1;
+            return Ok(());
         }
         for difference in &differences {
             tracing::info!("stream updated: {difference}");
@@ -112,7 +99,8 @@ impl Nats {
         } else {
             self.update_stream(&merged).await?;
         }
-        Ok(Ensured::Updated)
+        changes.updated += 1;
+        Ok(())
     }
 
     async fn update_stream(&self, config: &stream::Config) -> Result<(), Error> {
@@ -162,15 +150,17 @@ impl Nats {
         &self,
         priority: Priority,
         settings: &TopologySettings,
-    ) -> Result<Ensured, Error> {
+        changes: &mut TopologyChanges,
+    ) -> Result<(), Error> {
         let expected = consumers::expected(priority, settings);
         let found = through_elections(async || self.find_consumer(priority).await).await?;
-        let (action, ensured) = match &found {
-            None => ("create", Ensured::Created),
+        let (action, count) = match &found {
+            None => ("create", &mut changes.created),
             Some(found) if consumers::differences(priority, found, &expected).is_empty() => {
-                return Ok(Ensured::Unchanged);
+                changes.unchanged += 1;
+                return Ok(());
             }
-            Some(_) => ("update", Ensured::Updated),
+            Some(_) => ("update", &mut changes.updated),
         };
         through_elections(async || {
             let done = self
@@ -180,7 +170,8 @@ impl Nats {
             done.map_err(|error| Error::admin(priority.consumer(), action, &error))
         })
         .await?;
-        Ok(ensured)
+        *count += 1;
+        Ok(())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::difference::{Difference, FieldDifference};
@@ -22,9 +23,11 @@ pub(super) const fn field(name: &'static str, why: &'static str) -> Field {
 pub(super) fn differences(
     object: &str,
     fields: &[Field],
-    found: &Value,
-    expected: &Value,
+    found: &impl Serialize,
+    expected: &impl Serialize,
 ) -> Vec<Difference> {
+    let found = serde_json::to_value(found).unwrap_or_default();
+    let expected = serde_json::to_value(expected).unwrap_or_default();
     let mut differences = Vec::new();
     for field in fields {
         let found = normalised(found.get(field.name));

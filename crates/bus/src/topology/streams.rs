@@ -179,8 +179,7 @@ fn longer(one: Duration, other: Duration) -> Duration {
 }
 
 pub(super) fn differences(found: &Config, expected: &Config) -> Vec<Difference> {
-    let json = |config: &Config| serde_json::to_value(config).unwrap_or_default();
-    field_differences(&expected.name, &FIELDS, &json(found), &json(expected))
+    field_differences(&expected.name, &FIELDS, found, expected)
 }
 
 /// The expected configuration, with the settings that are up to the operator taken from the stream.

@@ -4,7 +4,7 @@
 //! two supported numbers of the same line. Names with digits, dates, durations and counts below ten are not checked:
 //! people and models calculate and count them. `docs/drills.md` has the rules.
 
-use chrono::{DateTime, Timelike as _};
+use chrono::DateTime;
 
 /// Smaller whole numbers are counts.
 const SMALLEST_CHECKED: f64 = 10.0;
@@ -159,18 +159,13 @@ impl SearchedTexts {
             .iter()
             .flatten()
             .filter(|number| EPOCH_SECONDS.contains(number));
-        let shown = seconds.filter_map(|number| {
+        let mut shown = seconds.filter_map(|number| {
             // The range has no number that the cast would cut.
             #[expect(clippy::cast_possible_truncation, reason = "EPOCH_SECONDS fit")]
-            let time = DateTime::from_timestamp(number.trunc() as i64, 0)?.time();
-            Some(format!(
-                "{:02}:{:02}:{:02}",
-                time.hour(),
-                time.minute(),
-                time.second()
-            ))
+            let time = DateTime::from_timestamp(number.trunc() as i64, 0)?;
+            Some(time.format("%H:%M:%S").to_string())
         });
-        shown.into_iter().any(|shown| shown.starts_with(time))
+        shown.any(|shown| shown.starts_with(time))
     }
 }
 
@@ -249,13 +244,7 @@ fn follows(figure: &Figure, numbers: &[f64]) -> bool {
 fn figures(line: &str) -> Vec<Figure> {
     let line = without_brackets(line);
     let words: Vec<&str> = line
-        .split(|c: char| {
-            c.is_whitespace()
-                || matches!(
-                    c,
-                    '(' | ')' | '"' | '\'' | '=' | '→' | '×' | ';' | '/' | '–' | '—' | '|'
-                )
-        })
+        .split(|c: char| c.is_whitespace() || "()\"'=→×;/–—|".contains(c))
         .map(trimmed)
         .filter(|word| !word.is_empty())
         .collect();
@@ -269,12 +258,7 @@ fn figures(line: &str) -> Vec<Figure> {
 }
 
 fn trimmed(word: &str) -> &str {
-    word.trim_matches(|c: char| {
-        matches!(
-            c,
-            ',' | '.' | ':' | '!' | '?' | '*' | '`' | '"' | '<' | '>' | '{' | '}'
-        )
-    })
+    word.trim_matches([',', '.', ':', '!', '?', '*', '`', '"', '<', '>', '{', '}'])
 }
 
 /// The line without what stands in brackets: sources.
@@ -309,22 +293,18 @@ fn figure(word: &str, before: &str, behind: &str) -> Option<Figure> {
     }
     let approximate = word.starts_with(['~', '≈']);
     let bare = word.trim_start_matches(['~', '≈', '+', '-', '$', '€']);
-    let digits = bare.len()
-        - bare
-            .trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '.' | '_'))
-            .len();
-    let (number, suffix) = bare.split_at_checked(digits)?;
+    let (number, suffix) = split_number(bare);
     let (value, unit) = value(number)?;
     if is_month(before) || is_month(behind) {
         return None;
     }
+    let is_own_suffix = !suffix.is_empty();
     let behind = behind.to_lowercase();
     let suffix = if suffix.is_empty() {
         behind.as_str()
     } else {
         suffix
     };
-    let is_own_suffix = bare.len() > digits;
     if DURATIONS.contains(&suffix.to_lowercase().as_str()) && !(is_own_suffix && suffix == "m") {
         return None;
     }
@@ -347,6 +327,13 @@ fn figure(word: &str, before: &str, behind: &str) -> Option<Figure> {
             scale,
         }),
     })
+}
+
+/// The digits and signs of a number at the beginning of a text, and the text after them.
+fn split_number(text: &str) -> (&str, &str) {
+    let end = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, ',' | '.' | '_'));
+    text.split_at_checked(end.unwrap_or(text.len()))
+        .unwrap_or_default()
 }
 
 /// The value, and one unit of its last digit; `None` for versions and addresses.
@@ -387,11 +374,7 @@ fn time(word: &str) -> Option<String> {
     let is_time = (1..=2).contains(&rest.len())
         && rest
             .iter()
-            .filter(|part: &&&str| {
-                part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit())
-            })
-            .count()
-            == rest.len();
+            .all(|part| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit()));
     is_time.then(|| format!("{hour:02}:{}", rest.join(":")))
 }
 
@@ -401,11 +384,7 @@ fn numbers_of(text: &str) -> Vec<(f64, String)> {
     let mut rest = text;
     while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
         let (_, tail) = rest.split_at_checked(start).unwrap_or_default();
-        let length = tail.len()
-            - tail
-                .trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '.' | '_'))
-                .len();
-        let (number, behind) = tail.split_at_checked(length).unwrap_or_default();
+        let (number, behind) = split_number(tail);
         let unit: String = behind
             .trim_start_matches(' ')
             .chars()
@@ -414,10 +393,8 @@ fn numbers_of(text: &str) -> Vec<(f64, String)> {
         let parts = number
             .split(['.', ',', '_'])
             .filter_map(|part| part.parse().ok());
-        let values = value(number)
-            .map(|(value, _)| value)
-            .into_iter()
-            .chain(parts);
+        let whole = value(number).map(|(value, _)| value);
+        let values = whole.into_iter().chain(parts);
         numbers.extend(values.map(|value| (value, unit.clone())));
         rest = behind;
     }

@@ -66,29 +66,28 @@ impl Rubric {
     /// # Errors
     /// All faults of the text, each with its line.
     pub fn parse(text: &str, tools: &[String]) -> Result<Self, Faults> {
-        let root = yaml::to_node(text).map_err(|error| fault_of_line(error.line, error.message))?;
+        let root = yaml::to_node(text).map_err(|error| {
+            faults_of_file(vec![Fault {
+                key: String::new(),
+                line: error.line,
+                problem: error.message,
+            }])
+        })?;
         let context = Context::new(&|_| None);
         let rubric = Field::root(&context, &root).section(|map| read(map, tools));
         let faults = context.into_faults();
         if faults.is_empty() {
             Ok(rubric)
         } else {
-            Err(Faults {
-                file: FILE.to_owned(),
-                faults,
-            })
+            Err(faults_of_file(faults))
         }
     }
 }
 
-fn fault_of_line(line: usize, problem: String) -> Faults {
+fn faults_of_file(faults: Vec<Fault>) -> Faults {
     Faults {
         file: FILE.to_owned(),
-        faults: vec![Fault {
-            key: String::new(),
-            line,
-            problem,
-        }],
+        faults,
     }
 }
 
@@ -133,20 +132,31 @@ fn groups<T>(map: &mut Map<'_>, key: &'static str, read: impl Fn(&mut Map<'_>) -
 }
 
 fn read_phrases(map: &mut Map<'_>) -> Phrases {
-    let id = map
-        .required("id", "a name")
-        .and_then(|field| field.text())
-        .unwrap_or_default();
-    let any_of = map
-        .required("any_of", "a list of phrases")
-        .and_then(|field| {
-            let phrases: Vec<String> = field.list()?.iter().filter_map(phrase).collect();
-            Some(phrases).filter(|phrases| !phrases.is_empty() || not_empty(&field))
-        });
     Phrases {
-        id,
-        any_of: any_of.unwrap_or_default(),
+        id: read_id(map),
+        any_of: at_least_one(map, "a list of phrases", phrase),
     }
+}
+
+fn read_id(map: &mut Map<'_>) -> String {
+    let id = map.required("id", "a name");
+    id.and_then(|field| field.text()).unwrap_or_default()
+}
+
+/// The items of the list `any_of`.
+fn at_least_one<T>(
+    map: &mut Map<'_>,
+    accepted: &str,
+    read: impl Fn(&Field<'_>) -> Option<T>,
+) -> Vec<T> {
+    let list = map.required("any_of", accepted).and_then(|field| {
+        let items: Vec<T> = field.list()?.iter().filter_map(read).collect();
+        if items.is_empty() {
+            field.expected("at least one item");
+        }
+        Some(items)
+    });
+    list.unwrap_or_default()
 }
 
 /// An empty phrase would be found in every text.
@@ -159,29 +169,12 @@ fn phrase(field: &Field<'_>) -> Option<String> {
     Some(text)
 }
 
-fn not_empty(field: &Field<'_>) -> bool {
-    field.expected("at least one item");
-    false
-}
-
 fn read_decisive(map: &mut Map<'_>, tools: &[String]) -> Decisive {
-    let id = map
-        .required("id", "a name")
-        .and_then(|field| field.text())
-        .unwrap_or_default();
-    let any_of = map
-        .required("any_of", "a list of results")
-        .and_then(|field| {
-            let proofs: Vec<Proof> = field
-                .list()?
-                .iter()
-                .map(|item| item.section(|map| read_proof(map, tools)))
-                .collect();
-            Some(proofs).filter(|proofs| !proofs.is_empty() || not_empty(&field))
-        });
     Decisive {
-        id,
-        any_of: any_of.unwrap_or_default(),
+        id: read_id(map),
+        any_of: at_least_one(map, "a list of results", |item| {
+            Some(item.section(|map| read_proof(map, tools)))
+        }),
     }
 }
 

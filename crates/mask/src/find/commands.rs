@@ -7,7 +7,7 @@ use crate::bytes::{
 };
 use crate::names::Secrecy;
 use crate::spans::SecretSpan;
-use crate::values::{Reach, is_harmless, secret_at};
+use crate::values::{is_harmless, secret_word};
 
 /// The flags of a program that take a secret.
 #[derive(Clone, Copy, Debug)]
@@ -37,12 +37,11 @@ const P: Command = Command {
 const USER: Command = Command {
     secret: &[],
     pair: &["-u", "--user", "--proxy-user", "-U"],
-    form: ArgumentForm::Apart,
+    ..P
 };
 const MYSQL: Command = Command {
-    secret: &["-p"],
-    pair: &[],
     form: ArgumentForm::Joined,
+    ..P
 };
 
 impl Command {
@@ -53,14 +52,12 @@ impl Command {
             "curl" | "http" | "https" | "httpie" | "wget" | "etcdctl" | "lftp" | "ncftp" | "xh"
             | "influx" => USER,
             "ab" => Self {
-                secret: &[],
                 pair: &["-A", "-P"],
-                ..P
+                ..USER
             },
             "wrk" | "hey" => Self {
-                secret: &[],
                 pair: &["-a"],
-                ..P
+                ..USER
             },
             "sshpass" => Self {
                 form: ArgumentForm::Either,
@@ -74,7 +71,8 @@ impl Command {
             },
             "docker" | "podman" | "nerdctl" | "helm" | "oc" | "az" | "mongo" | "mongosh"
             | "mongodump" | "mongorestore" | "skopeo" | "crane" | "buildah" | "7z" | "nats-top"
-            | "rclone" => P,
+            | "rclone" | "useradd" | "usermod" | "rabbitmqadmin" | "clickhouse-client"
+            | "vncpasswd" => P,
             "ldapsearch" | "ldapmodify" | "ldapadd" | "ldapdelete" | "ldappasswd"
             | "ldapwhoami" => Self {
                 secret: &["-w"],
@@ -85,15 +83,13 @@ impl Command {
                 secret: &["-P", "-p"],
                 ..P
             },
-            "useradd" | "usermod" | "rabbitmqadmin" | "clickhouse-client" | "vncpasswd" => P,
             "ssh-keygen" => Self {
                 secret: &["-N", "-P"],
                 ..P
             },
             "smbclient" | "mount.cifs" | "rpcclient" => Self {
-                secret: &[],
                 pair: &["-U"],
-                ..P
+                ..USER
             },
             "keytool" | "jarsigner" => Self {
                 secret: &["-storepass", "-keypass"],
@@ -124,16 +120,12 @@ impl Command {
         let may_join = self.form != ArgumentForm::Apart;
         if after < end || is_quote(byte(text, after)) && may_join {
             let long = word.starts_with("--") || flag.len() > 2;
-            return if long {
-                None
-            } else {
-                secret_at(text, after, Reach::Word, Secrecy::Strong)
-            };
+            return (!long).then(|| secret_word(text, after))?;
         }
         let at = skip(text, after, is_blank);
         let argument = at > after && byte(text, at) != b'-' && self.form != ArgumentForm::Joined;
         if argument {
-            value(text, at)
+            secret_word(text, at)
         } else if may_join {
             joined_with_other(text, after)
         } else {
@@ -144,19 +136,8 @@ impl Command {
 
 /// `mysql -p'…'` and `-p…` whose value does not begin like a word.
 fn joined_with_other(text: &str, after: usize) -> Option<SecretSpan> {
-    let joined = !matches!(
-        byte(text, after),
-        0 | b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\\' | b']' | b','
-    );
-    if joined {
-        secret_at(text, after, Reach::Word, Secrecy::Strong)
-    } else {
-        None
-    }
-}
-
-fn value(text: &str, at: usize) -> Option<SecretSpan> {
-    secret_at(text, at, Reach::Word, Secrecy::Strong)
+    let joined = !b"\0 \t\n\r\"\\],".contains(&byte(text, after));
+    joined.then(|| secret_word(text, after))?
 }
 
 /// The part after the colon of `user:secret`, also of `user%secret`.
@@ -222,10 +203,10 @@ pub(super) fn by_words(text: &str, start: usize, end: usize) -> Option<SecretSpa
     let before = part(text, line, start).trim_end();
     match known {
         "requirepass" | "masterauth" | "sentinel-pass" | "rocommunity" | "rwcommunity"
-        | "trapcommunity" => value(text, at),
-        "community" if before.to_ascii_lowercase().contains("snmp") => value(text, at),
+        | "trapcommunity" => secret_word(text, at),
+        "community" if before.to_ascii_lowercase().contains("snmp") => secret_word(text, at),
         "com2sec" => last_word(text, at),
-        "pass" if before.ends_with("passin") => value(text, at),
+        "pass" if before.ends_with("passin") => secret_word(text, at),
         "by" if is_quote(byte(text, at)) => {
             let tail = before
                 .get(before.len().saturating_sub(64)..)
@@ -234,7 +215,7 @@ pub(super) fn by_words(text: &str, start: usize, end: usize) -> Option<SecretSpa
             let is_known = ["identified", "password", "auth_plugin"]
                 .iter()
                 .any(|verb| tail.contains(verb));
-            if is_known { value(text, at) } else { None }
+            is_known.then(|| secret_word(text, at))?
         }
         "auth" if word == "AUTH" => {
             let end = near_line_end(text, at, 512);
@@ -242,11 +223,7 @@ pub(super) fn by_words(text: &str, start: usize, end: usize) -> Option<SecretSpa
                 .rfind(' ')
                 .map_or(at, |space| at + space + 1);
             let alone = before.is_empty() || before.ends_with(['>', '"', '\'', '`']);
-            if alone || is_opaque(part(text, last, end), 16) {
-                value(text, last)
-            } else {
-                None
-            }
+            (alone || is_opaque(part(text, last, end), 16)).then(|| secret_word(text, last))?
         }
         "auth" if before.ends_with("stats") => pair(text, at),
         "user" if before.ends_with("net") || before.ends_with("net.exe") => second_word(text, at),
@@ -258,7 +235,7 @@ pub(super) fn by_words(text: &str, start: usize, end: usize) -> Option<SecretSpa
                 || last
                     .split(' ')
                     .any(|flag| flag.starts_with('-') && flag.contains('b'));
-            if given { last_word(text, at) } else { None }
+            given.then(|| last_word(text, at))?
         }
         _ => None,
     }
@@ -280,7 +257,7 @@ fn second_word(text: &str, at: usize) -> Option<SecretSpan> {
     if !is_argument {
         return None;
     }
-    let span = value(text, second)?;
+    let span = secret_word(text, second)?;
     is_opaque(part(text, span.start, span.end), 6).then_some(span)
 }
 

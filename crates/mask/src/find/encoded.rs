@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::bytes::{back, byte, part, skip, table_of};
+use crate::bytes::{all, back, byte, part, skip, table_of};
 use crate::decoded_view::{self, DecodedView};
 use crate::spans::{SecretSpan, Span};
 
@@ -142,7 +142,7 @@ fn decoded_run(text: &str, run: &EncodedRun) -> Option<DecodedRun> {
         joints.take(4).find_map(|(at, _)| decode(at + 1))
     })?;
     Some(DecodedRun {
-        span: SecretSpan::new(run.span.start, run.span.end),
+        span: run.span.into(),
         decoded: first,
     })
 }
@@ -155,12 +155,11 @@ fn other_run(text: &str, span: Span) -> Option<DecodedRun> {
         .or_else(|| run.strip_prefix("0x"))
         .unwrap_or(run);
     let decode: fn(&str) -> Vec<u8> =
-        if digits.len().is_multiple_of(2) && digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+        if digits.len().is_multiple_of(2) && all(digits, |b| b.is_ascii_hexdigit()) {
             unhex
-        } else if run
-            .bytes()
-            .all(|b| b.is_ascii_uppercase() || (b'2'..=b'7').contains(&b))
-        {
+        } else if all(run, |b| {
+            b.is_ascii_uppercase() || (b'2'..=b'7').contains(&b)
+        }) {
             unbase32
         } else {
             return None;

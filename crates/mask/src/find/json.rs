@@ -2,7 +2,7 @@
 //! read twice.
 
 use super::document::{Document, Kind};
-use crate::bytes::{byte, skip};
+use crate::bytes::{all, byte, part, rest, skip};
 use crate::spans::Span;
 
 /// A piece of JSON in a text.
@@ -17,12 +17,8 @@ impl JsonFragment {
     /// Whether the whole text is this JSON.
     pub(crate) fn is_whole(&self, text: &str) -> bool {
         let closed = matches!(byte(text, self.end.saturating_sub(1)), b'}' | b']');
-        let only = text
-            .get(..self.start)
-            .is_some_and(|before| before.trim().is_empty())
-            && text
-                .get(self.end..)
-                .is_some_and(|after| after.trim().is_empty());
+        let around = [part(text, 0, self.start), rest(text, self.end)];
+        let only = around.iter().all(|text| text.trim().is_empty());
         closed
             && only
             && self
@@ -69,14 +65,8 @@ struct JsonScanner<'t> {
     text: &'t str,
     at: usize,
     doc: Document,
-    open: Vec<Container>,
-}
-
-/// A map or list that is not closed yet.
-#[derive(Clone, Copy)]
-struct Container {
-    index: usize,
-    kind: Kind,
+    /// The maps and lists that are not closed yet.
+    open: Vec<usize>,
 }
 
 /// A string, without its quotes.
@@ -89,14 +79,12 @@ struct JsonString {
 impl JsonScanner<'_> {
     fn read(&mut self) {
         if self.value(None) {
-            while let Some(container) = self.open.last().copied() {
-                if !self.member(container) {
-                    break;
-                }
-            }
+            while let Some(index) = self.open.last().copied()
+                && self.member(index)
+            {}
         }
-        while let Some(container) = self.open.pop() {
-            self.doc.close(container.index);
+        while let Some(index) = self.open.pop() {
+            self.doc.close(index);
         }
     }
 
@@ -107,19 +95,17 @@ impl JsonScanner<'_> {
     }
 
     /// Reads the next member of the innermost container, or its end; returns whether to continue.
-    fn member(&mut self, container: Container) -> bool {
-        let Container { index, kind } = container;
+    fn member(&mut self, index: usize) -> bool {
+        let is_map = self.doc.kind(index) == Some(Kind::Map);
         let begun = self.at;
         self.blank();
         let b = byte(self.text, self.at);
-        if b == if kind == Kind::Map { b'}' } else { b']' } {
+        if b == if is_map { b'}' } else { b']' } {
             self.at += 1;
-            if self.open.pop().is_some() {
-                self.doc.close(index);
-                let end = self.at;
-                if let Some(node) = self.doc.nodes.get_mut(index) {
-                    node.value.end = end;
-                }
+            self.open.pop();
+            self.doc.close(index);
+            if let Some(node) = self.doc.nodes.get_mut(index) {
+                node.value.end = self.at;
             }
             return !self.open.is_empty();
         }
@@ -131,7 +117,7 @@ impl JsonScanner<'_> {
             self.at = begun;
             return false;
         }
-        if kind == Kind::List {
+        if !is_map {
             return self.value(None) || self.fail(begun);
         }
         let Some(JsonString {
@@ -163,11 +149,8 @@ impl JsonScanner<'_> {
         match byte(self.text, start) {
             b @ (b'{' | b'[') => {
                 let kind = if b == b'{' { Kind::Map } else { Kind::List };
+                self.open.push(self.doc.nodes.len());
                 self.doc.push(key, kind, Span::new(start, start + 1));
-                self.open.push(Container {
-                    index: self.doc.nodes.len() - 1,
-                    kind,
-                });
                 self.at += 1;
                 true
             }
@@ -176,14 +159,6 @@ impl JsonScanner<'_> {
                     return false;
                 };
                 self.doc.push(key, Kind::String, span);
-                if !is_closed {
-                    // Cut off: the rest is text.
-                    let end = self.at;
-                    self.open
-                        .drain(..)
-                        .for_each(|container| self.doc.close(container.index));
-                    self.at = end;
-                }
                 is_closed
             }
             _ => {
@@ -192,9 +167,7 @@ impl JsonScanner<'_> {
                 });
                 let word = self.text.get(start..end).unwrap_or_default();
                 let number = word.starts_with(|c: char| c.is_ascii_digit() || c == '-')
-                    && word.bytes().all(|b| {
-                        b.is_ascii_digit() || matches!(b, b'e' | b'E' | b'+' | b'-' | b'.')
-                    });
+                    && all(word, |b| b.is_ascii_digit() || b"eE+-.".contains(&b));
                 let bare = number || ["true", "false", "null"].contains(&word);
                 if bare {
                     self.doc.push(key, Kind::Bare, Span::new(start, end));
@@ -210,28 +183,14 @@ impl JsonScanner<'_> {
             return None;
         }
         let start = self.at + 1;
-        let bytes = self.text.as_bytes();
         let mut at = start;
-        loop {
-            match bytes.get(at) {
-                Some(b'"') => {
-                    self.at = at + 1;
-                    return Some(JsonString {
-                        span: Span::new(start, at),
-                        is_closed: true,
-                    });
-                }
-                Some(b'\\') => at = (at + 2).min(bytes.len()),
-                Some(b'\n' | b'\r') | None => {
-                    self.at = at;
-                    return Some(JsonString {
-                        span: Span::new(start, at),
-                        is_closed: false,
-                    });
-                }
-                Some(_) => at += 1,
-            }
+        while at < self.text.len() && !matches!(byte(self.text, at), b'"' | b'\n' | b'\r') {
+            at += 1 + usize::from(byte(self.text, at) == b'\\');
         }
+        let span = Span::new(start, at.min(self.text.len()));
+        let is_closed = byte(self.text, span.end) == b'"';
+        self.at = span.end + usize::from(is_closed);
+        Some(JsonString { span, is_closed })
     }
 }
 

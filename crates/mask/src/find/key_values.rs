@@ -4,12 +4,12 @@ use super::commands::{self, Command};
 use super::word::Word;
 use super::{named_values, phrases, statements};
 use crate::bytes::{
-    begins, byte, is_blank, is_opaque, is_quote, is_word, line_end, near_line_end, part, rest,
+    all, begins, byte, is_blank, is_opaque, is_quote, is_word, line_end, near_line_end, part, rest,
     skip, skip_near,
 };
 use crate::names::{Secrecy, Stems, names_a_key, secrecy};
 use crate::spans::{SecretSpan, Span};
-use crate::values::{Reach, is_harmless, secret_at};
+use crate::values::{Reach, is_harmless, secret_at, secret_word};
 
 /// Reads word by word, and adds the offsets of words that name a secret. Returns the secrecy of the value after the
 /// text, if the last word is its key.
@@ -146,7 +146,7 @@ impl Word<'_> {
         let name = self.name();
         if name == "--from-literal" {
             let end = skip(self.text, value, |b| b != b'=' && !b.is_ascii_whitespace());
-            return secret_at(self.text, end + 1, Reach::Word, Secrecy::Strong);
+            return secret_word(self.text, end + 1);
         }
         let mut secrecy = secrecy(name);
         let in_query = matches!(byte(self.text, self.start.wrapping_sub(1)), b'?' | b'&');
@@ -208,12 +208,8 @@ impl Word<'_> {
         let whole =
             self.start <= before.len() || byte(self.text, self.start - before.len() - 1) == b'\n';
         if whole
-            && (before.bytes().all(|b: u8| {
-                matches!(
-                    b,
-                    b' ' | b'\t' | b'-' | b'>' | b'#' | b'*' | b'+' | b'(' | b'$' | b'@'
-                )
-            }) || ["export", "set", "ENV", "setx", "declare -x"].contains(&words))
+            && (all(before, |b| b" \t->#*+($@".contains(&b))
+                || ["export", "set", "ENV", "setx", "declare -x"].contains(&words))
         {
             return Reach::Line;
         }
@@ -306,13 +302,13 @@ impl Word<'_> {
         {
             return None;
         }
-        let span = secret_at(self.text, at, Reach::Word, Secrecy::Strong)?;
+        let span = secret_word(self.text, at)?;
         let value = part(self.text, span.start, span.end);
         if secrecy_of_flag == Secrecy::Weak && !is_opaque(value, 20) {
             return None;
         }
-        let placeholder = value.bytes().all(|b| b.is_ascii_uppercase() || b == b'_')
-            && secrecy(value) != Secrecy::None;
+        let placeholder =
+            all(value, |b| b.is_ascii_uppercase() || b == b'_') && secrecy(value) != Secrecy::None;
         (!placeholder).then_some(span)
     }
 

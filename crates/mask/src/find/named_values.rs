@@ -6,7 +6,7 @@ use crate::bytes::{
 };
 use crate::names::{Secrecy, is_password, secrecy};
 use crate::spans::SecretSpan;
-use crate::values::{Reach, is_harmless, is_name_or_uuid, secret_at};
+use crate::values::{Reach, is_harmless, is_name_or_uuid, secret_at, secret_word};
 
 /// The largest distance between a name and its value, in bytes.
 const MAX_DISTANCE: usize = 64;
@@ -22,11 +22,7 @@ pub(super) fn find(word: Word<'_>) -> Option<SecretSpan> {
     element(word, named)
         .or_else(|| named_value(word, named))
         .or_else(|| call(word, named))
-        .or_else(|| {
-            (named == Secrecy::Strong)
-                .then(|| after_blank(word))
-                .flatten()
-        })
+        .or_else(|| (named == Secrecy::Strong).then(|| after_blank(word))?)
 }
 
 /// `<password type="plain">…</password>`.
@@ -48,15 +44,12 @@ fn element(word: Word<'_>, named: Secrecy) -> Option<SecretSpan> {
 fn content(text: &str, start: usize, named: Secrecy) -> Option<SecretSpan> {
     let start = skip(text, start, |b| b.is_ascii_whitespace());
     let (start, close) = if rest(text, start).starts_with("<![CDATA[") {
-        (start + 9, "]]>")
+        (start + 9, b']')
     } else {
-        (start, "<")
+        (start, b'<')
     };
-    let length = rest(text, start)
-        .as_bytes()
-        .iter()
-        .take(8_192)
-        .position(|b| close.as_bytes().first() == Some(b))?;
+    let mut near = rest(text, start).bytes().take(8_192);
+    let length = near.position(|b| b == close)?;
     let value = part(text, start, start + length).trim_end();
     (!is_harmless(value, named)).then(|| SecretSpan::new(start, start + value.len()))
 }
@@ -109,12 +102,7 @@ fn call(word: Word<'_>, named: Secrecy) -> Option<SecretSpan> {
 fn after_blank(word: Word<'_>) -> Option<SecretSpan> {
     let text = word.text;
     let at = skip(text, word.end, is_blank);
-    if at == word.end
-        || matches!(
-            byte(text, at),
-            b'\n' | b'\r' | 0 | b'-' | b'|' | b'<' | b'[' | b'('
-        )
-    {
+    if at == word.end || b"\n\r\0-|<[(".contains(&byte(text, at)) {
         return None;
     }
     let password = is_password(
@@ -124,7 +112,7 @@ fn after_blank(word: Word<'_>) -> Option<SecretSpan> {
             .replace(['_', '-', '.'], ""),
     );
     if is_quote(byte(text, at)) && password {
-        let span = secret_at(text, at, Reach::Word, Secrecy::Strong)?;
+        let span = secret_word(text, at)?;
         return (!part(text, span.start, span.end).contains(' ')).then_some(span);
     }
     let end = skip_near(text, at, 256, |b| !b.is_ascii_whitespace());
@@ -138,10 +126,10 @@ fn after_blank(word: Word<'_>) -> Option<SecretSpan> {
         && (lone || at > word.end + 1 || byte(text, word.end) == b'\t')
         && is_likely(value)
     {
-        return secret_at(text, at, Reach::Word, Secrecy::Strong);
+        return secret_word(text, at);
     }
     if password && follows_login(word) {
-        return secret_at(text, at, Reach::Word, Secrecy::Strong);
+        return secret_word(text, at);
     }
     let is_said = ["is", "was", "to", "of", "0", "5", "7", "8"].contains(&value);
     let next = skip(text, end, is_blank);
@@ -151,7 +139,7 @@ fn after_blank(word: Word<'_>) -> Option<SecretSpan> {
         skip_near(text, next, 256, |b| !b.is_ascii_whitespace()),
     );
     if is_said && next > end && is_likely(token.trim_matches(['"', '\'', '.', ',', '`'])) {
-        return secret_at(text, next, Reach::Word, Secrecy::Strong);
+        return secret_word(text, next);
     }
     let random = is_opaque(value, 20) && !value.contains(['=', ':', '/', '(']);
     random
@@ -169,7 +157,7 @@ fn said(text: &str, from: usize) -> Option<SecretSpan> {
         let written = part(text, at, end);
         let word = written.trim_matches(['"', '\'', '`', '.', ',', ';', ':', '(', ')', '!', '*']);
         if says && is_random_looking(word) {
-            return secret_at(text, at, Reach::Word, Secrecy::Strong);
+            return secret_word(text, at);
         }
         if written.ends_with(['.', ';']) || written.contains(['=', '/', '[', '{']) {
             return None;

@@ -3,12 +3,12 @@
 
 use super::word::{Word, WordSet};
 use crate::bytes::{
-    CharCounts, back, begins, byte, is_blank, is_opaque, is_quote, is_word, near_line_end, part,
-    rest, skip, skip_near,
+    CharCounts, all, back, begins, byte, is_blank, is_opaque, is_quote, is_word, near_line_end,
+    part, rest, skip, skip_near,
 };
 use crate::names::{Secrecy, secrecy};
 use crate::spans::SecretSpan;
-use crate::values::{Reach, is_harmless, is_name_or_uuid, secret_at};
+use crate::values::{Reach, is_harmless, is_name_or_uuid, secret_at, secret_word};
 
 /// Users whose name is often before a password: `root:…`.
 pub(super) static USERS: WordSet<22> = WordSet::new([
@@ -84,11 +84,7 @@ fn key(word: Word<'_>, value: usize) -> Option<SecretSpan> {
         .unwrap_or_default();
     let is_secret = before.len() < word.before().len()
         && KEYS.iter().any(|key| previous.eq_ignore_ascii_case(key));
-    if is_secret {
-        secret_at(word.text, value, Reach::Word, Secrecy::Weak)
-    } else {
-        None
-    }
+    is_secret.then(|| secret_at(word.text, value, Reach::Word, Secrecy::Weak))?
 }
 
 /// `variable "db_password" {` with `default = "…"` below, `# random_password.db` with `result = "…"`.
@@ -107,7 +103,7 @@ fn in_block(word: Word<'_>, value: usize) -> Option<SecretSpan> {
         !head.trim().ends_with('}') && words.any(|word| secrecy(word) == Secrecy::Strong);
     let is_text = is_quote(byte(text, value));
     if is_secret && is_text {
-        secret_at(text, value, Reach::Word, Secrecy::Strong)
+        secret_word(text, value)
     } else {
         None
     }
@@ -126,9 +122,9 @@ fn user(word: Word<'_>, value: usize) -> Option<SecretSpan> {
         b.is_ascii_graphic() && !is_quote(b) && !matches!(b, b',' | b';' | b')')
     });
     let secret = part(text, value, end);
-    let CharCounts { digits, .. } = CharCounts::of(secret);
-    let is_likely =
-        is_opaque(secret, 8) && digits > 0 && !secret.contains([':', '/', '@', '.', '=']);
+    let is_likely = is_opaque(secret, 8)
+        && CharCounts::of(secret).digits > 0
+        && !secret.contains([':', '/', '@', '.', '=']);
     (is_likely && !is_name_or_uuid(secret)).then(|| SecretSpan::new(value, end))
 }
 
@@ -152,7 +148,7 @@ fn pgpass(word: Word<'_>, value: usize) -> Option<SecretSpan> {
     let user = field()?;
     let password = field()?;
 
-    let is_port = port == "*" || port.len() > 1 && port.bytes().all(|b| b.is_ascii_digit());
+    let is_port = port == "*" || port.len() > 1 && all(port, |b| b.is_ascii_digit());
     let is_named = user.starts_with(|c: char| c.is_ascii_alphabetic() || c == '*')
         && (host == "*" || host.contains(|c: char| c.is_ascii_alphabetic()));
     let likely = !password.contains(':') && is_opaque(password, 6);
@@ -166,11 +162,7 @@ pub(super) fn changed_to(text: &str, end: usize) -> Option<SecretSpan> {
     let value = skip(text, arrow + 2, is_blank);
     let is_changed =
         close > end && part(text, arrow, arrow + 2) == "->" && is_quote(byte(text, value));
-    if is_changed {
-        secret_at(text, value, Reach::Word, Secrecy::Strong)
-    } else {
-        None
-    }
+    is_changed.then(|| secret_word(text, value))?
 }
 
 /// `echo … | docker login --password-stdin`.
@@ -187,7 +179,7 @@ pub(super) fn piped(word: Word<'_>) -> Option<SecretSpan> {
     } else {
         value
     };
-    secret_at(word.text, value, Reach::Word, Secrecy::Strong)
+    secret_word(word.text, value)
 }
 
 /// `login with bob / …`: the user and the password after the word.
@@ -195,20 +187,15 @@ pub(super) fn login(text: &str, end: usize) -> Option<SecretSpan> {
     let line = part(text, end, near_line_end(text, end, 128));
     let (user, secret) = line.split_once('/')?;
     let named = user.split_whitespace().count() <= 4
-        && user.bytes().all(|b| is_word(b) || is_blank(b) || b == b':');
+        && all(user, |b| is_word(b) || is_blank(b) || b == b':');
     let start = end + user.len() + 1 + (secret.len() - secret.trim_start().len());
     let last = skip_near(text, start, 128, |b| {
         b.is_ascii_graphic() && !matches!(b, b',' | b'"' | b'\'')
     });
     let secret = part(text, start, last).trim_end_matches(['.', ')']);
-    let CharCounts {
-        upper,
-        lower,
-        digits,
-        ..
-    } = CharCounts::of(secret);
-    let is_likely =
-        secret.len() >= 8 && digits > 0 && upper > 0 && lower > 0 && !secret.contains(['/', '.']);
+    let kinds = CharCounts::of(secret);
+    let is_mixed = kinds.digits > 0 && kinds.upper > 0 && kinds.lower > 0;
+    let is_likely = secret.len() >= 8 && is_mixed && !secret.contains(['/', '.']);
     (named && is_likely && !is_harmless(secret, Secrecy::Strong))
         .then(|| SecretSpan::new(start, start + secret.len()))
 }

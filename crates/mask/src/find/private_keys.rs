@@ -4,7 +4,9 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, Match};
 
-use crate::bytes::{back, byte, is_blank, line_end, near_line_end, part, rest, skip};
+use crate::bytes::{
+    back, byte, in_base64_run, is_blank, line_end, near_line_end, part, rest, skip,
+};
 use crate::spans::SecretSpan;
 
 /// The longest label, in bytes.
@@ -144,9 +146,7 @@ fn encoded_lines(text: &str, from: usize) -> Option<usize> {
     loop {
         let next = skip(text, end, |b| matches!(b, b'\r' | b'\n'));
         let start = skip(text, next, is_blank);
-        let last = skip(text, start, |b| {
-            b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'-' | b'_')
-        });
+        let last = skip(text, start, in_base64_run);
         let is_line = next > end && last > start && matches!(byte(text, last), 0 | b'\r' | b'\n');
         if !is_line || !is_key && last - start < MIN_ENCODED_LINE {
             return is_key.then_some(end);
@@ -167,14 +167,10 @@ fn putty(text: &str, spans: &mut Vec<SecretSpan>) {
             continue;
         }
         let start = line_end(text, at);
-        let end = rest(text, start)
+        let mac = rest(text, start)
             .find("Private-MAC:")
             .map_or(text.len(), |length| start + length);
-        let end = if byte(text, end) == b'P' {
-            line_end(text, end)
-        } else {
-            end
-        };
+        let end = line_end(text, mac);
         spans.push(SecretSpan::new(start + 1, end));
         done = end;
     }

@@ -8,7 +8,7 @@ use crate::bytes::{
 };
 use crate::names::{Secrecy, is_password, secrecy};
 use crate::spans::{SecretSpan, Span};
-use crate::values::{Reach, is_harmless, is_name_or_uuid, secret_at};
+use crate::values::{is_harmless, is_name_or_uuid, secret_word};
 
 /// The longest list of columns, and the longest row, in bytes.
 const MAX_COLUMNS: usize = 2_048;
@@ -67,7 +67,7 @@ fn inserted(word: Word<'_>, spans: &mut Vec<SecretSpan>) {
             let named = columns.get(column).copied().unwrap_or(Secrecy::None);
             let value = unquoted(text, cell);
             if named != Secrecy::None && !is_harmless(value.text(text), named) {
-                spans.push(SecretSpan::new(value.start, value.end));
+                spans.push(value.into());
             }
             column += 1;
             at = cell.end;
@@ -137,7 +137,7 @@ fn assignments(word: Word<'_>, spans: &mut Vec<SecretSpan>) {
         if name == equals || byte(word.text, name) == b'-' || byte(word.text, value) == b'@' {
             continue;
         }
-        if let Some(span) = secret_at(word.text, value, Reach::Word, Secrecy::Strong) {
+        if let Some(span) = secret_word(word.text, value) {
             at = span.end.max(at);
             spans.push(span);
         }
@@ -188,10 +188,10 @@ fn below(word: Word<'_>) -> Option<SecretSpan> {
     }
     let next = lone_line(word.text, end)?;
     if word.name() == "auth-user-pass" {
-        return lone_line(word.text, next.end).map(|line| SecretSpan::new(line.start, line.end));
+        return lone_line(word.text, next.end).map(SecretSpan::from);
     }
     let is_login = is_password(&word.name().to_ascii_lowercase()) && follows_login(word);
-    is_login.then(|| SecretSpan::new(next.start, next.end))
+    is_login.then(|| next.into())
 }
 
 /// The single word in the line below this offset, which is the end of its line.
@@ -251,5 +251,5 @@ fn printed(word: Word<'_>, line: Span) -> Option<SecretSpan> {
     let command = line.text(text).trim_start();
     let prints = PROMPTS.iter().any(|prompt| command.starts_with(prompt))
         || COMMANDS.iter().any(|known| command.contains(known));
-    (is_likely && prints).then(|| SecretSpan::new(output.start, output.end))
+    (is_likely && prints).then(|| output.into())
 }

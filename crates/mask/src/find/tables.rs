@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
-use crate::bytes::{back, byte, part, skip_near};
+use crate::bytes::{all, back, byte, part, skip_near};
 use crate::names::{Secrecy, secrecy};
 use crate::spans::SecretSpan;
 use crate::values::is_harmless;
@@ -95,11 +95,7 @@ fn users(text: &str, spans: &mut Vec<SecretSpan>) {
 
 /// `|---|:--:|` or `----+----`.
 fn is_rule(line: &str) -> bool {
-    line.len() > 2
-        && line
-            .bytes()
-            .all(|b| matches!(b, b'-' | b'+' | b'|' | b':' | b' ' | b'='))
-        && line.contains("--")
+    line.len() > 2 && all(line, |b| b"-+|: =".contains(&b)) && line.contains("--")
 }
 
 fn read_header(line: &str, separator: char) -> Option<TableHeader> {

@@ -1,6 +1,6 @@
 //! Credentials in URLs: user and password, tokens as user, webhook paths, data source names.
 
-use crate::bytes::{back, begins, byte, is_opaque, is_word, part, rest, skip, skip_near};
+use crate::bytes::{all, back, begins, byte, is_opaque, is_word, part, rest, skip, skip_near};
 use crate::spans::{MASKED, SecretSpan, Span};
 
 /// Hosts whose path is a credential, and the part of the path before it.
@@ -90,11 +90,10 @@ pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
         let end = skip_near(text, start, 256, |b| !b.is_ascii_whitespace() && b != b'"');
         if let Some((user, tail)) = part(text, start, end).split_once('/')
             && let Some((password, _)) = tail.rsplit_once('@')
+            && !password.is_empty()
         {
             let from = start + user.len() + 1;
-            spans.extend(
-                (!password.is_empty()).then_some(SecretSpan::new(from, from + password.len())),
-            );
+            spans.push(SecretSpan::new(from, from + password.len()));
         }
     }
 }
@@ -158,21 +157,16 @@ fn any_user_info(address: &str) -> Option<usize> {
     let at = address.rfind('@')?;
     let (_, password) = part(address, 0, at).split_once(':')?;
     let head = password.split(['/', '?', '#']).next().unwrap_or_default();
-    let is_port = !head.is_empty() && head.bytes().all(|b| b.is_ascii_digit());
+    let is_port = !head.is_empty() && all(head, |b| b.is_ascii_digit());
     (!is_port && !password.is_empty()).then_some(at)
 }
 
 fn is_variable(password: &str) -> bool {
-    let inner = password
-        .strip_prefix("${")
-        .and_then(|inner| inner.strip_suffix('}'));
-    let inner = inner.or_else(|| {
-        password
-            .strip_prefix("$(")
-            .and_then(|inner| inner.strip_suffix(')'))
-    });
-    let starred = password.bytes().all(|b| matches!(b, b'*' | b'x'));
-    starred || inner.is_some_and(|name| !name.is_empty() && name.bytes().all(is_word))
+    let inner = [("${", '}'), ("$(", ')')]
+        .into_iter()
+        .find_map(|(open, close)| password.strip_prefix(open)?.strip_suffix(close));
+    let starred = all(password, |b| matches!(b, b'*' | b'x'));
+    starred || inner.is_some_and(|name| !name.is_empty() && all(name, is_word))
 }
 
 /// A data source name: `user:password@tcp(host)` of Go, and `user:password@host:port`.
@@ -194,7 +188,7 @@ fn driver(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     let Some((user, password)) = info.split_once(':') else {
         return;
     };
-    let named = user.bytes().all(is_word) && !user.is_empty();
+    let named = all(user, is_word) && !user.is_empty();
     if named && !password.is_empty() && !is_variable(password) {
         let start = first + user.len() + 1;
         spans.push(SecretSpan::new(start, start + password.len()));
@@ -218,8 +212,8 @@ fn webhook(text: &str, address: Span, spans: &mut Vec<SecretSpan>) {
     });
     let token = known
         .filter_map(|(_, before)| Some(path.find(before)? + before.len()))
-        .min();
-    let token = token.filter(|from| path.len() >= from + 8);
+        .min()
+        .filter(|from| path.len() >= from + 8);
     let token = token.or_else(|| {
         let found = PATHS
             .iter()
@@ -245,6 +239,6 @@ fn webhook(text: &str, address: Span, spans: &mut Vec<SecretSpan>) {
 /// A random word of lower case and digits, as those of Mattermost.
 fn is_id(piece: &str) -> bool {
     piece.len() >= 20
-        && piece.bytes().all(|b| b.is_ascii_alphanumeric())
+        && all(piece, |b| b.is_ascii_alphanumeric())
         && piece.bytes().any(|b| b.is_ascii_digit())
 }

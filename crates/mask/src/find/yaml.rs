@@ -2,7 +2,9 @@
 
 use super::document::{Document, Kind};
 use super::json::JsonFragment;
-use crate::bytes::{byte, is_blank, is_opaque, is_quote, is_word, line_end, part, rest, skip};
+use crate::bytes::{
+    all, byte, is_blank, is_opaque, is_quote, is_word, line_end, next_line, part, skip,
+};
 use crate::spans::Span;
 
 /// The longest key, in bytes.
@@ -32,17 +34,12 @@ pub(crate) fn read(text: &str, fragments: &[JsonFragment]) -> Document {
     while at < text.len() {
         while fragments.next_if(|fragment| fragment.end <= at).is_some() {}
         if let Some(fragment) = fragments.peek().filter(|fragment| fragment.start < at) {
-            at = fragment.end;
-            at = rest(text, at)
-                .find('\n')
-                .map_or(text.len(), |length| at + length + 1);
+            at = next_line(text, fragment.end);
             continue;
         }
         let end = line_end(text, at);
         reader.line(text, at, end);
-        at = rest(text, end)
-            .find('\n')
-            .map_or(text.len(), |length| end + length + 1);
+        at = next_line(text, end);
     }
     reader.end();
     reader.doc
@@ -234,32 +231,23 @@ fn read_line(text: &str, start: usize, content: usize, end: usize) -> YamlLine {
     }
     let column = at - start;
     let trimmed = at + part(text, at, end).trim_end().len();
-    match key(text, at, end) {
-        Some((from, to, after)) => {
-            let value = skip(text, after, is_blank).min(trimmed);
-            YamlLine {
-                dashes,
-                column,
-                key: Some(Span::new(from, to)),
-                value: Span::new(value.max(after.min(trimmed)), trimmed),
-            }
-        }
-        None => YamlLine {
-            dashes,
-            column,
-            key: None,
-            value: Span::new(at, trimmed),
-        },
+    let key = key(text, at, end);
+    let value = key.map_or(at, |(_, after)| skip(text, after, is_blank).min(trimmed));
+    YamlLine {
+        dashes,
+        column,
+        key: key.map(|(key, _)| key),
+        value: Span::new(value, trimmed),
     }
 }
 
-/// Start and end of the key that begins here, and the earliest start of its value.
-fn key(text: &str, at: usize, end: usize) -> Option<(usize, usize, usize)> {
+/// The key that begins here, and the earliest start of its value.
+fn key(text: &str, at: usize, end: usize) -> Option<(Span, usize)> {
     let quote = byte(text, at);
-    let (from, to, after) = if matches!(quote, b'"' | b'\'') {
+    let (key, after) = if matches!(quote, b'"' | b'\'') {
         let line = part(text, at + 1, end);
         let length = line.bytes().take(MAX_KEY).position(|b| b == quote)?;
-        (at + 1, at + 1 + length, at + 2 + length)
+        (Span::new(at + 1, at + 1 + length), at + 2 + length)
     } else {
         let length = text
             .as_bytes()
@@ -271,12 +259,12 @@ fn key(text: &str, at: usize, end: usize) -> Option<(usize, usize, usize)> {
         if name.is_empty() || name.matches(' ').count() > 3 {
             return None;
         }
-        (at, at + name.len(), at + name.len())
+        (Span::new(at, at + name.len()), at + name.len())
     };
     let colon = skip(text, after, is_blank);
     let separated =
         byte(text, colon) == b':' && (colon + 1 >= end || is_blank(byte(text, colon + 1)));
-    separated.then_some((from, to, colon + 1))
+    separated.then_some((key, colon + 1))
 }
 
 fn is_key_byte(b: u8) -> bool {
@@ -288,10 +276,7 @@ fn is_block(value: &str) -> bool {
     let indicator = value.split(" #").next().unwrap_or_default().trim_end();
     let indicators = indicator.strip_prefix(['|', '>']);
     indicators.is_some_and(|indicators| {
-        indicators.len() <= 2
-            && indicators
-                .bytes()
-                .all(|b| matches!(b, b'+' | b'-' | b'1'..=b'9'))
+        indicators.len() <= 2 && all(indicators, |b| matches!(b, b'+' | b'-' | b'1'..=b'9'))
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use crate::bytes::{byte, is_blank, is_word, part, skip_near};
+use crate::bytes::{all, byte, is_blank, is_word, part, skip_near};
 use crate::names::{Secrecy, secrecy};
 
 /// A longer prefix is not recognised.
@@ -47,19 +47,10 @@ pub(super) struct Prefix {
     pub(super) identity: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ElementKind {
-    /// A time, a level, a number: another one in each line.
-    Varying,
-    /// The name of a source.
-    Name,
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Element {
-    kind: ElementKind,
-    /// The end of what names the source.
-    name_end: usize,
+    /// The end of the name of the source; `None` for a time, a level or a number, another one in each line.
+    name_end: Option<usize>,
     end: usize,
     /// The text of the line begins directly after it.
     is_last: bool,
@@ -76,9 +67,9 @@ impl Prefix {
             let Some(element) = element(line, start) else {
                 break;
             };
-            match element.kind {
-                ElementKind::Name => part(line, start, element.name_end).hash(&mut hash),
-                ElementKind::Varying => hash.write_u8(0),
+            match element.name_end {
+                Some(name_end) => part(line, start, name_end).hash(&mut hash),
+                None => hash.write_u8(0),
             }
             end = element.end;
             if element.is_last {
@@ -91,13 +82,8 @@ impl Prefix {
         if position == LinePosition::First {
             end = label(line, end).unwrap_or(end);
         }
-        let length = if end > 0 && is_blank(byte(line, end)) {
-            end + 1
-        } else {
-            end
-        };
         Self {
-            length,
+            length: end + usize::from(end > 0 && is_blank(byte(line, end))),
             identity: hash.finish(),
         }
     }
@@ -107,18 +93,18 @@ fn skip_blanks(line: &str, at: usize) -> usize {
     skip_near(line, at, MAX_PREFIX, is_blank)
 }
 
+fn varying(end: usize) -> Element {
+    Element {
+        name_end: None,
+        end,
+        is_last: false,
+    }
+}
+
 fn element(line: &str, at: usize) -> Option<Element> {
-    let varying = |end: usize| Element {
-        kind: ElementKind::Varying,
-        name_end: end,
-        end,
-        is_last: false,
-    };
     let name = |end: usize| Element {
-        kind: ElementKind::Name,
-        name_end: end,
-        end,
-        is_last: false,
+        name_end: Some(end),
+        ..varying(end)
     };
     let end = skip_near(line, at, MAX_PREFIX, |b| !is_blank(b));
     let token = part(line, at, end);
@@ -133,10 +119,8 @@ fn element(line: &str, at: usize) -> Option<Element> {
                 close
             };
             let is_end = end >= line.len() || is_blank(byte(line, end));
-            let is_time = inner
-                .bytes()
-                .all(|b| b.is_ascii_digit() || !b.is_ascii_alphabetic())
-                || is_level(inner);
+            let is_time =
+                all(inner, |b| b.is_ascii_digit() || !b.is_ascii_alphabetic()) || is_level(inner);
             (!is_json && is_end).then(|| if is_time { varying(end) } else { name(end) })
         }
         b'<' => {
@@ -144,7 +128,7 @@ fn element(line: &str, at: usize) -> Option<Element> {
                 .strip_prefix('<')?
                 .trim_end_matches(|c: char| c.is_ascii_digit())
                 .strip_suffix('>')?;
-            (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())).then(|| varying(end))
+            (!digits.is_empty() && all(digits, |b| b.is_ascii_digit())).then(|| varying(end))
         }
         b'|' | b'>' | b'#' if token.len() == 1 => Some(varying(end)),
         b'/' if token == "//" => Some(varying(end)),
@@ -165,9 +149,7 @@ fn is_time(token: &str) -> bool {
     let token = token.trim_end_matches(':');
     let digits = token.bytes().filter(u8::is_ascii_digit).count();
     let signs = token.bytes().filter(|b| b":-/.,+".contains(b)).count();
-    let others = token
-        .bytes()
-        .all(|b| b.is_ascii_digit() || b":-/.,+TZ".contains(&b));
+    let others = all(token, |b| b.is_ascii_digit() || b":-/.,+TZ".contains(&b));
     others && (digits >= 5 && signs >= 2 || digits >= 10)
 }
 
@@ -179,7 +161,7 @@ fn is_level(token: &str) -> bool {
 /// `I0102`, the begin of a line of klog; its later elements follow.
 fn is_klog(token: &str) -> bool {
     let digits = token.strip_prefix(['I', 'W', 'E', 'F']);
-    digits.is_some_and(|digits| digits.len() == 4 && digits.bytes().all(|b| b.is_ascii_digit()))
+    digits.is_some_and(|digits| digits.len() == 4 && all(digits, |b| b.is_ascii_digit()))
 }
 
 /// The end of `Jan  2` after the name of a month.
@@ -204,10 +186,8 @@ fn line_number(line: &str, at: usize) -> Option<Element> {
         _ => return None,
     };
     Some(Element {
-        kind: ElementKind::Varying,
-        name_end: end,
-        end,
         is_last,
+        ..varying(end)
     })
 }
 
@@ -261,15 +241,14 @@ fn located(token: &str, at: usize) -> Option<Element> {
         end
     };
     Some(Element {
-        kind: ElementKind::Name,
-        name_end: at + path + extension,
+        name_end: Some(at + path + extension),
         end: at + end,
         is_last: true,
     })
 }
 
 fn is_plain(token: &str) -> bool {
-    token.bytes().all(|b| is_word(b) || b == b'/')
+    all(token, |b| is_word(b) || b == b'/')
         && token.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
@@ -277,9 +256,9 @@ fn is_plain(token: &str) -> bool {
 fn is_pod(token: &str) -> bool {
     token.contains('-')
         && token.bytes().any(|b| b.is_ascii_digit())
-        && token
-            .bytes()
-            .all(|b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'.'))
+        && all(token, |b: u8| {
+            b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'.')
+        })
 }
 
 /// The end of a label that a program writes before a whole text: `Echo:`, `Output of the command:`.
@@ -289,9 +268,7 @@ fn label(line: &str, from: usize) -> Option<usize> {
     let label = part(line, start, start + colon);
     let is_label = label.len() <= 48
         && label.starts_with(|c: char| c.is_ascii_alphabetic())
-        && label
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b == b' ')
+        && all(label, |b| b.is_ascii_alphanumeric() || b == b' ')
         && secrecy(label) == Secrecy::None;
     is_label.then_some(start + colon + 1)
 }

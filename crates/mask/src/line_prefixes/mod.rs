@@ -8,7 +8,7 @@ mod elements;
 
 use std::iter::once;
 
-use super::bytes::rest;
+use super::bytes::{part, rest};
 use super::decoded_view::DecodedView;
 use super::spans::Span;
 use elements::{LinePosition, Prefix};
@@ -104,12 +104,6 @@ impl Lines {
     }
 }
 
-fn next_line(text: &str, at: usize) -> usize {
-    rest(text, at)
-        .find('\n')
-        .map_or(text.len(), |length| at + length + 1)
-}
-
 /// Whether the line ends after this name, but for signs: `password:`, `kind: Secret`, `"auths": {`.
 fn is_opening(text: &str, name: usize) -> bool {
     let near = text
@@ -131,9 +125,7 @@ fn sources(text: &str, start: usize, end: usize) -> Vec<DecodedView> {
     let mut sources: Vec<LineSource> = Vec::new();
     let mut current = 0;
     let mut at = start;
-    while at < end {
-        let after = next_line(text, at);
-        let line = text.get(at..after).unwrap_or_default();
+    for line in part(text, start, end).split_inclusive('\n') {
         let position = if at == 0 {
             LinePosition::First
         } else {
@@ -145,12 +137,10 @@ fn sources(text: &str, start: usize, end: usize) -> Vec<DecodedView> {
         }
         if let Some(source) = sources.get_mut(current) {
             source.is_stripped |= prefix.length > 0;
-            source.view.copied(
-                line.get(prefix.length..).unwrap_or_default(),
-                at + prefix.length,
-            );
+            let content = rest(line, prefix.length);
+            source.view.copied(content, at + prefix.length);
         }
-        at = after;
+        at += line.len();
     }
     sources
         .into_iter()

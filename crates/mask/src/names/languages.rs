@@ -159,8 +159,7 @@ fn is_latin(c: char) -> bool {
 fn full_width(c: char) -> Option<char> {
     ('\u{ff01}'..='\u{ff5e}')
         .contains(&c)
-        .then(|| char::from_u32(u32::from(c) - 0xfee0))
-        .flatten()
+        .then(|| char::from_u32(u32::from(c) - 0xfee0))?
 }
 
 /// The Latin letter that looks like this one.

@@ -8,6 +8,7 @@ pub(super) use self::languages::translate;
 use self::lists::{
     ABOUT, FUSED_KEYS, HARMLESS_KEYS, HARMLESS_TOKENS, NO_PASS, SECRET_KEYS, SUFFIXES,
 };
+use super::bytes::all;
 
 /// The secrecy of a name's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,13 +22,6 @@ pub(super) enum Secrecy {
     Strong,
     /// The value is a secret as with `Strong`, up to the end of the line: HTTP headers with credentials.
     Header,
-}
-
-/// The letters of a name: `DB_KEY`, or any other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Case {
-    Upper,
-    Mixed,
 }
 
 /// The secrecy of this name's value.
@@ -55,12 +49,13 @@ pub(super) fn secrecy(name: &str) -> Secrecy {
     while segments.len() > 1 && segments.last().is_some_and(|last| is_suffix(last)) {
         segments.pop();
     }
-    let case = if name.bytes().any(|b| b.is_ascii_lowercase()) {
-        Case::Mixed
+    // `DB_KEY` is a variable with a secret; `dbKey` may be any other key.
+    let of_unknown = if name.bytes().any(|b| b.is_ascii_lowercase()) {
+        Secrecy::Weak
     } else {
-        Case::Upper
+        Secrecy::Strong
     };
-    by_segments(&segments, case)
+    by_segments(&segments, of_unknown)
 }
 
 /// Whether a value only names the key of a secret: `secretKey: password` of an external secret.
@@ -190,7 +185,7 @@ const fn set_beginning(table: &mut [u64; 512], stem: &[u8]) {
 }
 
 fn is_suffix(segment: &str) -> bool {
-    segment.bytes().all(|b| b.is_ascii_digit()) || SUFFIXES.contains(&segment)
+    all(segment, |b| b.is_ascii_digit()) || SUFFIXES.contains(&segment)
 }
 
 /// `dbPassword`, `DB_PASSWORD1` and `db-password` have the segments `db`, `password` and so on.
@@ -222,7 +217,8 @@ fn segments<'a>(name: &str, lower: &'a str) -> Vec<&'a str> {
     segments
 }
 
-fn by_segments(segments: &[&str], case: Case) -> Secrecy {
+/// The secrecy by the segments of a name; `of_unknown` is that of a key of an unknown kind.
+fn by_segments(segments: &[&str], of_unknown: Secrecy) -> Secrecy {
     let Some((last, before)) = segments.split_last() else {
         return Secrecy::None;
     };
@@ -236,9 +232,9 @@ fn by_segments(segments: &[&str], case: Case) -> Secrecy {
         "token" | "tokens" if HARMLESS_TOKENS.contains(&previous) => return Secrecy::None,
         // Often a number of them.
         "tokens" => return Secrecy::Weak,
-        "key" | "keys" => return of_key(before, previous, case),
+        "key" | "keys" => return of_key(before, of_unknown),
         "oauth" if !before.is_empty() => return Secrecy::Weak,
-        "auth" if case == Case::Upper && !before.is_empty() => return Secrecy::Strong,
+        "auth" if !before.is_empty() => return of_unknown,
         "auth" | "sig" => return Secrecy::Weak,
         "signature" if matches!(previous, "amz" | "goog" | "access") => return Secrecy::Strong,
         "signature" => return Secrecy::None,
@@ -254,21 +250,19 @@ fn by_segments(segments: &[&str], case: Case) -> Secrecy {
     }
 }
 
-fn of_key(before: &[&str], previous: &str, case: Case) -> Secrecy {
+fn of_key(before: &[&str], of_unknown: Secrecy) -> Secrecy {
+    let previous = before.last().copied().unwrap_or_default();
     let opens = before.iter().any(|segment| is_secret_word(segment));
     if opens || SECRET_KEYS.contains(&previous) {
         return Secrecy::Strong;
     }
     if before.is_empty()
-        || previous.bytes().all(|b| b.is_ascii_digit())
+        || all(previous, |b| b.is_ascii_digit())
         || HARMLESS_KEYS.contains(&previous)
     {
         return Secrecy::None;
     }
-    match case {
-        Case::Upper => Secrecy::Strong,
-        Case::Mixed => Secrecy::Weak,
-    }
+    of_unknown
 }
 
 fn is_secret_word(segment: &str) -> bool {

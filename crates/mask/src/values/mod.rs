@@ -1,7 +1,8 @@
 //! Finds the end of a value, and decides whether a value obviously is no secret.
 
 use super::bytes::{
-    begins, byte, is_blank, is_opaque, is_quote, is_word, line_end, near_line_end, part, rest, skip,
+    all, begins, byte, is_blank, is_opaque, is_quote, is_word, line_end, near_line_end, part, rest,
+    skip,
 };
 use super::names::Secrecy;
 use super::prose::is_prose;
@@ -22,6 +23,11 @@ pub(super) enum Reach {
 const MAX_QUOTED: usize = 65_536;
 /// The bytes after a separator that are read to recognise the next pair.
 const MAX_PAIR_LOOKAHEAD: usize = 48;
+
+/// The strong secret that begins at `at` and ends at the next white space.
+pub(super) fn secret_word(text: &str, at: usize) -> Option<SecretSpan> {
+    secret_at(text, at, Reach::Word, Secrecy::Strong)
+}
 
 /// The value that begins at `at`, unless it obviously is no secret.
 pub(super) fn secret_at(
@@ -106,19 +112,15 @@ fn extent(text: &str, at: usize, reach: Reach) -> (usize, usize) {
     }
     let open = skip(text, at, |b| b == b'\\');
     if is_quote(byte(text, open)) {
-        quoted(text, at, open)
+        (open + 1, quoted(text, at, open))
     } else {
-        bare(text, at, reach)
+        (at, bare(text, at, reach))
     }
 }
 
 fn find(text: &str, what: &str, from: usize) -> Option<usize> {
-    let limit = rest(text, from);
-    Some(
-        from + limit
-            .get(..limit.floor_char_boundary(MAX_QUOTED))?
-            .find(what)?,
-    )
+    let near = part(text, from, text.floor_char_boundary(from + MAX_QUOTED));
+    Some(from + near.find(what)?)
 }
 
 /// `<<EOT`: from the next line to the line of the marker.
@@ -134,9 +136,9 @@ fn heredoc(text: &str, at: usize, marker: &str) -> (usize, usize) {
     (start, start + part(text, start, end).trim_end().len())
 }
 
-/// The value between quotes, the first of which is at `open`. A backslash between `at` and `open` means that the quotes
+/// The end of the value between quotes, the first of which is at `open`. A backslash between `at` and `open` means that the quotes
 /// themselves are escaped.
-fn quoted(text: &str, at: usize, open: usize) -> (usize, usize) {
+fn quoted(text: &str, at: usize, open: usize) -> usize {
     let escaped = open > at;
     let quote = byte(text, open);
     let start = open + 1;
@@ -154,28 +156,23 @@ fn quoted(text: &str, at: usize, open: usize) -> (usize, usize) {
         }
         if closes {
             let goes_on = !escaped && byte(text, at + 1).is_ascii_alphanumeric();
-            return (
-                start,
-                if goes_on {
-                    bare(text, at + 1, Reach::Word).1
-                } else {
-                    at
-                },
-            );
+            return if goes_on {
+                bare(text, at + 1, Reach::Word)
+            } else {
+                at
+            };
         }
         at += 1;
     }
-    (
-        start,
-        if at >= text.len() {
-            text.len()
-        } else {
-            line_end(text, start)
-        },
-    )
+    if at >= text.len() {
+        text.len()
+    } else {
+        line_end(text, start)
+    }
 }
 
-fn bare(text: &str, at: usize, reach: Reach) -> (usize, usize) {
+/// The end of a value without quotes.
+fn bare(text: &str, at: usize, reach: Reach) -> usize {
     let mut end = at;
     while end < text.len() && !ends_value(text, at, end, reach) {
         end += 1;
@@ -187,14 +184,7 @@ fn bare(text: &str, at: usize, reach: Reach) -> (usize, usize) {
         value.trim_end_matches([')', ']', '}'])
     };
     let trimmed = value.trim_end_matches([',', ';']).len();
-    (
-        at,
-        if trimmed > 0 {
-            at + trimmed
-        } else {
-            at + value.len()
-        },
-    )
+    at + if trimmed > 0 { trimmed } else { value.len() }
 }
 
 /// Whether a value without quotes, which began at `start`, is over at `at`.
@@ -285,10 +275,7 @@ fn is_reference(value: &str) -> bool {
             .then_some(inner.trim())
     };
     let named = |inner: &str| {
-        !inner.is_empty()
-            && inner
-                .bytes()
-                .all(|b| is_word(b) || matches!(b, b'/' | b':' | b' '))
+        !inner.is_empty() && all(inner, |b| is_word(b) || matches!(b, b'/' | b':' | b' '))
     };
     let variable = inner("${{", "}}").is_some_and(named)
         || inner("${", "}").is_some_and(|inner| {
@@ -317,9 +304,8 @@ fn is_reference(value: &str) -> bool {
     });
     let remark = inner("<", ">").is_some_and(|inner| {
         inner.starts_with(|c: char| c.is_ascii_alphabetic())
-            && inner.bytes().all(|b| {
-                b.is_ascii_alphabetic()
-                    || matches!(b, b' ' | b'\'' | b'"' | b'-' | b'_' | b'.' | b',')
+            && all(inner, |b| {
+                b.is_ascii_alphabetic() || b" '\"-_.,".contains(&b)
             })
             || inner.starts_with("set to the key")
     });
@@ -327,7 +313,7 @@ fn is_reference(value: &str) -> bool {
 }
 
 fn is_variable(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.bytes().all(is_word)
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && all(name, is_word)
 }
 
 /// Whether a value obviously is no secret.
@@ -368,21 +354,12 @@ pub(super) fn is_harmless(value: &str, secrecy: Secrecy) -> bool {
     {
         return true;
     }
-    let starred = value.len() > 2
-        && value
-            .bytes()
-            .all(|b| matches!(b, b'x' | b'X' | b'=' | b'#'));
-    let signs = value.bytes().all(|b| {
-        matches!(
-            b,
-            b'*' | b'.' | b'-' | b'{' | b'}' | b'[' | b']' | b'(' | b')' | b'<' | b'>'
-        )
-    });
-    let placeholder = starred || signs;
-    if placeholder || is_reference(value) || refers(value) || is_prose(value) {
+    let starred = value.len() > 2 && all(value, |b| matches!(b, b'x' | b'X' | b'=' | b'#'));
+    let signs = all(value, |b| b"*.-{}[]()<>".contains(&b));
+    if starred || signs || is_reference(value) || refers(value) || is_prose(value) {
         return true;
     }
-    let digits = value.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let digits = all(value, |b| b.is_ascii_digit() || b == b'.');
     match secrecy {
         Secrecy::Random => {
             !is_opaque(value, 16) || value.contains([':', '/']) || is_name_or_uuid(value)
@@ -397,18 +374,16 @@ pub(super) fn is_harmless(value: &str, secrecy: Secrecy) -> bool {
 
 /// Whether a value is a UUID, or small letters and digits with hyphens, as names of objects have.
 pub(super) fn is_name_or_uuid(value: &str) -> bool {
-    let is_uuid = value.len() == 36 && value.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
+    let is_uuid = value.len() == 36 && all(value, |b| b.is_ascii_hexdigit() || b == b'-');
     is_uuid
         || value.contains('-')
-            && value.split('-').all(|piece: &str| {
-                piece
-                    .bytes()
-                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
-            })
+            && value
+                .split('-')
+                .all(|piece: &str| all(piece, |b| b.is_ascii_lowercase() || b.is_ascii_digit()))
 }
 
 fn is_long_word(value: &str) -> bool {
-    value.len() > 12 && value.bytes().all(|b| b.is_ascii_alphabetic())
+    value.len() > 12 && all(value, |b| b.is_ascii_alphabetic())
 }
 
 /// Whether a value refers to the place of a secret.
@@ -455,7 +430,7 @@ pub(super) fn refers(value: &str) -> bool {
     let path = below_a_root.is_some_and(|(root, _)| ROOTS.contains(&root))
         || value.starts_with("~/")
         || value.starts_with("./");
-    let path = path && value.bytes().all(|b| is_word(b) || b == b'/' || b == b'~');
+    let path = path && all(value, |b| is_word(b) || b == b'/' || b == b'~');
     let resource = value.starts_with("projects/") && value.contains("/secrets/");
     by_variable
         || path

@@ -1,9 +1,11 @@
 //! A model call for people and programs, whole or in pages of messages.
 
+use std::iter::repeat;
+
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{NumberedCall, Rebuilt, RebuiltCall};
+use super::{NumberedCall, RebuiltCall};
 use tarsy_core::execution::conversation::Message;
 use tarsy_core::execution::entry::{Answer, Finish, ProviderData, Role, ToolCall, Usage};
 use tarsy_core::execution::request::RequestBody;
@@ -139,34 +141,25 @@ impl CallReport {
 
     /// The report with all messages.
     pub fn whole(call: RebuiltCall) -> Self {
-        let RebuiltCall {
-            call,
-            calls,
-            rebuilt,
-        } = call;
-        let (rebuilt, not_rebuilt) = match rebuilt {
-            Ok(rebuilt) => (Some(rebuilt), None),
-            Err(reason) => (None, Some(reason)),
+        let mut report = Self {
+            call: call.call,
+            calls: call.calls,
+            request: None,
+            not_rebuilt: None,
+            answer: None,
+            summary: None,
         };
-        let answer = rebuilt
-            .as_ref()
-            .and_then(|rebuilt| rebuilt.answer.as_ref())
-            .map(AnswerReport::from);
-        let summary = rebuilt
-            .as_ref()
-            .and_then(|rebuilt| rebuilt.summary.as_ref());
-        let summary = summary
-            .map(|summary| summary.content.clone())
-            .filter(|content| !content.is_empty());
-        let request = rebuilt.map(|rebuilt| RequestReport::new(&call, rebuilt));
-        Self {
-            call,
-            calls,
-            request,
-            not_rebuilt,
-            answer,
-            summary,
+        match call.rebuilt {
+            Ok(rebuilt) => {
+                let request = RequestReport::new(&report.call, rebuilt.request, rebuilt.sources);
+                report.request = Some(request);
+                report.answer = rebuilt.answer.map(AnswerReport::from);
+                let summary = rebuilt.summary.map(|summary| summary.content);
+                report.summary = summary.filter(|content| !content.is_empty());
+            }
+            Err(reason) => report.not_rebuilt = Some(reason),
         }
+        report
     }
 
     fn keep_from(&mut self, first: usize) {
@@ -182,78 +175,49 @@ impl CallReport {
 }
 
 impl RequestReport {
-    fn new(call: &NumberedCall, rebuilt: Rebuilt) -> Self {
-        let RequestBody {
-            name,
-            provider,
-            messages,
-            tools,
-            clear_cache,
-        } = rebuilt.request;
-        let sources = rebuilt
-            .sources
-            .into_iter()
-            .map(Some)
-            .chain(std::iter::repeat(None));
-        let numbered = (1..).zip(messages).zip(sources);
+    fn new(call: &NumberedCall, request: RequestBody, sources: Vec<MessageSource>) -> Self {
+        let provider = request.provider;
+        let sources = sources.into_iter().map(Some).chain(repeat(None));
+        let numbered = (1..).zip(request.messages).zip(sources);
         let messages: Vec<MessageReport> = numbered
             .map(|((number, message), source)| MessageReport::new(number, message, source))
             .collect();
+        let native_tools = provider.native_tools.iter().map(|tool| tool.as_str());
         Self {
-            request_id: format!("{}:{name}", call.call.execution_id),
+            request_id: format!("{}:{}", call.call.execution_id, request.name),
             message_count: messages.len(),
             messages,
             next: None,
-            tools: tools.into_iter().map(ToolReport::from).collect(),
+            tools: request.tools.into_iter().map(ToolReport::from).collect(),
             max_output_tokens: provider.max_output_tokens,
             thinking: provider.thinking,
             temperature: provider.temperature,
-            native_tools: provider
-                .native_tools
-                .iter()
-                .map(|tool| tool.as_str())
-                .collect(),
-            clear_cache,
+            native_tools: native_tools.collect(),
+            clear_cache: request.clear_cache,
         }
     }
 
     /// The bytes of its texts.
     fn bytes(&self) -> usize {
-        self.messages
-            .iter()
-            .map(|message: &MessageReport| {
-                message.content.len()
-                    + message
-                        .tool_calls
-                        .iter()
-                        .map(|call: &RequestedCall| call.arguments.len())
-                        .sum::<usize>()
-            })
-            .sum()
+        let calls = self.messages.iter().flat_map(|message| &message.tool_calls);
+        let arguments: usize = calls.map(|call| call.arguments.len()).sum();
+        let contents = self.messages.iter().map(|message| message.content.len());
+        arguments + contents.sum::<usize>()
     }
 }
 
 impl MessageReport {
     fn new(number: usize, message: Message, source: Option<MessageSource>) -> Self {
-        let Message {
-            role,
-            content,
-            tool_calls,
-            tool_call_id,
-            tool_name,
-            is_error,
-            provider_data,
-        } = message;
         let form = source.map(|source| source.form);
         Self {
             number,
-            role,
-            content,
-            tool_calls: tool_calls.into_iter().map(RequestedCall::from).collect(),
-            tool_call_id,
-            tool: tool_name,
-            is_error,
-            own_form: provider_data.as_deref().map(OwnForm::of),
+            role: message.role,
+            content: message.content,
+            tool_calls: requested(message.tool_calls),
+            tool_call_id: message.tool_call_id,
+            tool: message.tool_name,
+            is_error: message.is_error,
+            own_form: message.provider_data.as_deref().map(OwnForm::of),
             entry: source.map(|source| source.entry),
             event: source.and_then(|source| source.event),
             is_blanked: form == Some(MessageForm::Blanked),
@@ -262,14 +226,13 @@ impl MessageReport {
     }
 }
 
-impl From<ToolCall> for RequestedCall {
-    fn from(call: ToolCall) -> Self {
-        Self {
-            id: call.id,
-            tool: call.tool,
-            arguments: call.arguments,
-        }
-    }
+fn requested(calls: Vec<ToolCall>) -> Vec<RequestedCall> {
+    let calls = calls.into_iter().map(|call| RequestedCall {
+        id: call.id,
+        tool: call.tool,
+        arguments: call.arguments,
+    });
+    calls.collect()
 }
 
 impl OwnForm {
@@ -295,17 +258,12 @@ impl From<ToolSpec> for ToolReport {
     }
 }
 
-impl From<&Answer> for AnswerReport {
-    fn from(answer: &Answer) -> Self {
+impl From<Answer> for AnswerReport {
+    fn from(answer: Answer) -> Self {
         Self {
-            text: answer.text.clone(),
-            thinking: answer.thinking.clone(),
-            tool_calls: answer
-                .calls
-                .iter()
-                .cloned()
-                .map(RequestedCall::from)
-                .collect(),
+            text: answer.text,
+            thinking: answer.thinking,
+            tool_calls: requested(answer.calls),
             finish: answer.finish,
             usage: answer.usage,
             own_form: answer.provider_data.as_deref().map(OwnForm::of),

@@ -9,20 +9,16 @@ pub fn purpose(call: &NumberedCall) -> String {
     match Purpose::of(&call.call.purpose) {
         Some(Purpose::Iteration) => format!("turn {turn}"),
         Some(Purpose::Conclusion) => format!("conclusion, turn {turn}"),
-        Some(Purpose::Synthesis) => format!("synthesis, turn {turn}"),
-        Some(Purpose::Summary) => format!("summary, turn {turn}"),
-        None => format!("{}, turn {turn}", call.call.purpose),
+        Some(Purpose::Synthesis | Purpose::Summary) | None => {
+            format!("{}, turn {turn}", call.call.purpose)
+        }
     }
 }
 
 /// `call 7 of sre, turn 3`
 pub fn call_title(call: &NumberedCall) -> String {
-    format!(
-        "call {} of {}, {}",
-        call.number,
-        call.call.agent,
-        purpose(call)
-    )
+    let purpose = purpose(call);
+    format!("call {} of {}, {purpose}", call.number, call.call.agent)
 }
 
 /// The title of a message: `tool k8s.get, event 7, blanked`.
@@ -40,11 +36,8 @@ pub fn message_title(message: &MessageReport) -> String {
 
 /// `[own form of google, 3,412 bytes]`
 pub fn own_form(own: &OwnForm) -> String {
-    format!(
-        "[own form of {}, {} bytes]",
-        own.provider,
-        with_commas(own.bytes)
-    )
+    let bytes = with_commas(own.bytes);
+    format!("[own form of {}, {bytes} bytes]", own.provider)
 }
 
 fn with_commas(number: usize) -> String {

@@ -2,6 +2,8 @@
 //!
 //! Such text adds no image, HTML, heading or fence to the document, and no link that hides its address.
 
+use std::iter::once;
+
 use crate::columns::cut;
 use tarsy_core::readable::text::{self, Charset};
 
@@ -10,19 +12,11 @@ use tarsy_core::readable::text::{self, Charset};
 pub(super) fn inline(outside: &str) -> String {
     let text = text::one_line(outside, Charset::Unicode);
     let mut out = String::new();
-    let mut before = None;
-    let mut rest = text.chars().peekable();
-
-    while let Some(c) = rest.next() {
-        if has_meaning(CharContext {
-            before,
-            c,
-            next: rest.peek().copied(),
-        }) {
+    for place in in_context(&text) {
+        if has_meaning(place) {
             out.push('\\');
         }
-        out.push(c);
-        before = Some(c);
+        out.push(place.c);
     }
     // These characters begin a list at the beginning of a line.
     match out.chars().next() {
@@ -38,6 +32,13 @@ struct CharContext {
     before: Option<char>,
     c: char,
     next: Option<char>,
+}
+
+fn in_context(text: &str) -> impl Iterator<Item = CharContext> {
+    let before = once(None).chain(text.chars().map(Some));
+    let next = text.chars().skip(1).map(Some).chain(once(None));
+    let places = before.zip(text.chars()).zip(next);
+    places.map(|((before, c), next)| CharContext { before, c, next })
 }
 
 /// Whether a character of plain text would format it, make a link, or mention a person.
@@ -82,7 +83,7 @@ pub(super) fn code(outside: &str, columns: usize) -> String {
     if text.is_empty() {
         return String::new();
     }
-    let fence = "`".repeat(longest_run(&text, '`') + 1);
+    let fence = "`".repeat(longest_run(&text) + 1);
     // A span may not begin or end with a backtick of its own.
     let gap = if text.starts_with('`') || text.ends_with('`') {
         " "
@@ -95,7 +96,7 @@ pub(super) fn code(outside: &str, columns: usize) -> String {
 /// A code block; its fence is longer than any fence in the text.
 pub(super) fn block(outside: &str) -> Vec<String> {
     let text = text::clean(outside, Charset::Unicode);
-    let fence = "`".repeat(longest_run(&text, '`').max(2) + 1);
+    let fence = "`".repeat(longest_run(&text).max(2) + 1);
     let mut lines = vec![format!("{fence}text")];
     lines.extend(
         text.trim_end()
@@ -176,24 +177,16 @@ fn backslashes(text: &str) -> usize {
 
 fn escaped(text: &str) -> String {
     let mut out = String::new();
-    let mut before = None;
-    let mut rest = text.chars().peekable();
-
     // The model has escaped the next character itself.
     let mut is_escaped = false;
-    while let Some(c) = rest.next() {
-        let place = CharContext {
-            before,
-            c,
-            next: rest.peek().copied(),
-        };
+    for place in in_context(text) {
+        let c = place.c;
         let is_html = c == '<' || matches!(c, '&' | '@') && has_meaning(place);
         if !is_escaped && (is_html || makes_link(place)) {
             out.push('\\');
         }
         out.push(c);
         is_escaped = c == '\\' && !is_escaped;
-        before = Some(c);
     }
     out
 }
@@ -240,15 +233,10 @@ impl Fence {
     }
 }
 
-fn longest_run(text: &str, wanted: char) -> usize {
-    let mut longest = 0;
-    let mut run = 0;
-
-    for c in text.chars() {
-        run = if c == wanted { run + 1 } else { 0 };
-        longest = longest.max(run);
-    }
-    longest
+/// The length of the longest run of back quotes.
+fn longest_run(text: &str) -> usize {
+    let runs = text.split(|c| c != '`').map(str::len);
+    runs.max().unwrap_or_default()
 }
 
 #[cfg(test)]

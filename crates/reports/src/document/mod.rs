@@ -43,85 +43,57 @@ pub fn report(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
 }
 
 fn facts(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
+    let is_question = report.parent_id.is_some();
+    let kind = if is_question { "Question" } else { "Session" };
+    let severity = report.severity.map_or("unknown", Severity::as_str);
     let mut facts = vec![
-        (
-            if report.parent_id.is_some() {
-                "Question"
-            } else {
-                "Session"
-            },
-            code(&report.alert_id.to_string(), 40),
-        ),
-        ("Outcome", inline(&state(report, now))),
-        (
-            "Severity",
-            inline(report.severity.map_or("unknown", Severity::as_str)),
-        ),
+        fact(kind, &code(&report.alert_id.to_string(), 40)),
+        fact("Outcome", &inline(&state(report, now))),
+        fact("Severity", &inline(severity)),
     ];
-    facts.extend(
-        report
-            .url
-            .as_deref()
-            .map(|url| ("Page", format!("<{url}>"))),
-    );
-    facts.extend(
-        report
-            .alert_type
-            .as_deref()
-            .map(|of_type| ("Alert type", inline(of_type))),
-    );
-    match &report.session {
-        Some(session) => {
-            let until = session.finished_at.map(|at| format!(" to {}", moment(at)));
-            facts.push((
-                "Time",
-                format!(
-                    "{}{}",
-                    moment(session.created_at),
-                    until.unwrap_or_default()
-                ),
-            ));
-            facts.push((
-                "Chain",
-                format!(
-                    "{} on worker {}",
-                    inline(&session.chain),
-                    inline(&session.worker)
-                ),
-            ));
-            let late = Some(session.late_updates()).filter(|late| *late > 0);
-            let late = late.map(|late| {
-                format!(
-                    "{} of the alert after the last model call",
-                    format::count(late, "change")
-                )
-            });
-            facts.extend(late.map(|late| ("Not covered", late)));
-            facts.extend(
-                session
-                    .models
-                    .iter()
-                    .map(|each| ("Model", inline(&model(each)))),
-            );
-        }
-        None => facts.push(("Received", moment(report.received_at))),
+    if let Some(url) = &report.url {
+        facts.push(fact("Page", &format!("<{url}>")));
     }
-    facts.extend(
-        report
-            .parent_id
-            .map(|parent| ("About session", code(&parent.to_string(), 40))),
-    );
-    facts.extend(retry_of(report).map(|of| ("Rerun of", code(&short_id(of), 40))));
-    facts.extend(
-        report
-            .fingerprint
-            .as_deref()
-            .map(|text| ("Fingerprint", code(text, ARGUMENT_COLUMNS))),
-    );
+    if let Some(of_type) = &report.alert_type {
+        facts.push(fact("Alert type", &inline(of_type)));
+    }
+    match &report.session {
+        Some(session) => facts.extend(session_facts(session)),
+        None => facts.push(fact("Received", &moment(report.received_at))),
+    }
+    if let Some(parent) = report.parent_id {
+        facts.push(fact("About session", &code(&parent.to_string(), 40)));
+    }
+    if let Some(of) = retry_of(report) {
+        facts.push(fact("Rerun of", &code(&short_id(of), 40)));
+    }
+    if let Some(text) = &report.fingerprint {
+        facts.push(fact("Fingerprint", &code(text, ARGUMENT_COLUMNS)));
+    }
     facts
-        .into_iter()
-        .map(|(name, value)| format!("- **{name}:** {value}"))
-        .collect()
+}
+
+fn session_facts(session: &SessionReport) -> Vec<String> {
+    let mut time = moment(session.created_at);
+    if let Some(at) = session.finished_at {
+        time.push_str(&format!(" to {}", moment(at)));
+    }
+    let chain = inline(&session.chain);
+    let chain = format!("{chain} on worker {}", inline(&session.worker));
+    let mut facts = vec![fact("Time", &time), fact("Chain", &chain)];
+    let late = session.late_updates();
+    if late > 0 {
+        let late = format::count(late, "change");
+        let late = format!("{late} of the alert after the last model call");
+        facts.push(fact("Not covered", &late));
+    }
+    let models = session.models.iter().map(model);
+    facts.extend(models.map(|model| fact("Model", &inline(&model))));
+    facts
+}
+
+fn fact(name: &str, value: &str) -> String {
+    format!("- **{name}:** {value}")
 }
 
 /// The mark and the fields of the analysis, or the error if there is none.
@@ -138,10 +110,8 @@ fn outcome(report: &AlertReport, session: &SessionReport) -> Vec<String> {
         let gap = (!lines.is_empty()).then(String::new);
         lines.splice(0..0, [mark].into_iter().chain(gap));
     }
-    if lines.is_empty() {
-        return lines;
-    }
-    if !cited(session.executive_summary.as_deref().unwrap_or_default()).is_empty() {
+    let stored = session.executive_summary.as_deref().unwrap_or_default();
+    if !lines.is_empty() && !cited(stored).is_empty() {
         lines.extend([String::new(), CITATIONS.to_owned()]);
     }
     section("Summary", lines)
@@ -162,11 +132,8 @@ fn summary(report: &AlertReport, session: &SessionReport) -> Option<String> {
         .as_deref()
         .map(|analysis| footnotes(analysis, Some(&session.citations)));
     let noted = noted.filter(|notes| notes.sources().next().is_some());
-    Some(
-        noted
-            .and_then(|notes| executive_summary(&notes.text))
-            .unwrap_or_else(|| stored.to_owned()),
-    )
+    let noted = noted.and_then(|notes| executive_summary(&notes.text));
+    Some(noted.unwrap_or_else(|| stored.to_owned()))
 }
 
 fn summary_line(line: &str) -> String {
@@ -187,11 +154,7 @@ fn analysis(report: &AlertReport, session: &SessionReport) -> Vec<String> {
     } else {
         notes.text.as_str()
     };
-    let mut lines = if rest.is_empty() {
-        Vec::new()
-    } else {
-        quote(rest)
-    };
+    let mut lines = quote(rest);
     let sources: Vec<String> = notes
         .sources()
         .map(|(mark, page)| source(&mark, page))
@@ -200,17 +163,8 @@ fn analysis(report: &AlertReport, session: &SessionReport) -> Vec<String> {
         lines.extend([String::new(), "Sources:".to_owned(), String::new()]);
         lines.extend(sources);
     }
-    if lines.is_empty() {
-        return lines;
-    }
-    section(
-        if report.parent_id.is_some() {
-            "Answer"
-        } else {
-            "Analysis"
-        },
-        lines,
-    )
+    let is_answer = report.parent_id.is_some();
+    section(if is_answer { "Answer" } else { "Analysis" }, lines)
 }
 
 /// A page with its visible address; the address is a link only if it is one of the web.
@@ -255,17 +209,10 @@ fn questions(report: &AlertReport) -> Vec<String> {
                     vec![format!("No answer: {}", inline(&why))]
                 }
             };
-            [head, String::new()]
-                .into_iter()
-                .chain(answer)
-                .collect::<Vec<_>>()
+            [vec![head, String::new()], answer].concat()
         })
         .collect();
-    if parts.is_empty() {
-        Vec::new()
-    } else {
-        section("Questions", parts.join(&String::new()))
-    }
+    section("Questions", parts.join(&String::new()))
 }
 
 /// The analysis of each agent that a synthesis combined.
@@ -278,11 +225,7 @@ fn agents(session: &SessionReport) -> Vec<String> {
         .flat_map(|stage| &stage.executions)
         .map(agent)
         .collect();
-    if parts.is_empty() {
-        Vec::new()
-    } else {
-        section("What each agent found", parts.join(&String::new()))
-    }
+    section("What each agent found", parts.join(&String::new()))
 }
 
 fn agent(execution: &ExecutionReport) -> Vec<String> {
@@ -296,13 +239,10 @@ fn agent(execution: &ExecutionReport) -> Vec<String> {
         (None, Some(error)) => vec![format!("No analysis: {}", inline(error))],
         (None, None) => vec!["No analysis.".to_owned()],
     };
-    [head, String::new()].into_iter().chain(found).collect()
+    [vec![head, String::new()], found].concat()
 }
 
 fn timeline(session: &SessionReport) -> Vec<String> {
-    if session.tool_calls.is_empty() {
-        return Vec::new();
-    }
     let calls = session.tool_calls.iter().map(|each| call(each, session));
     section("What was looked at", calls.collect())
 }
@@ -370,11 +310,7 @@ fn joined(report: &AlertReport) -> Vec<String> {
     } else {
         "Alerts that joined"
     };
-    if lines.is_empty() {
-        lines
-    } else {
-        section(title, lines)
-    }
+    section(title, lines)
 }
 
 fn alert(report: &AlertReport) -> Vec<String> {
@@ -387,17 +323,15 @@ fn alert(report: &AlertReport) -> Vec<String> {
     if total > kept.len() {
         lines.extend([String::new(), format!("({} of {total} lines)", kept.len())]);
     }
-    section(
-        if report.parent_id.is_some() {
-            "Question"
-        } else {
-            "Alert"
-        },
-        lines,
-    )
+    let is_question = report.parent_id.is_some();
+    section(if is_question { "Question" } else { "Alert" }, lines)
 }
 
+/// The lines below a heading; none without lines.
 fn section(title: &str, lines: Vec<String>) -> Vec<String> {
+    if lines.is_empty() {
+        return lines;
+    }
     let head = [String::new(), format!("## {title}"), String::new()];
     head.into_iter().chain(lines).collect()
 }

@@ -67,22 +67,21 @@ impl Metric {
     }
 }
 
-pub(super) const fn counter(name: &'static str, help: &'static str) -> Metric {
+const fn metric(name: &'static str, kind: Kind, help: &'static str) -> Metric {
     Metric {
         name,
-        kind: Kind::Counter,
+        kind,
         labels: [None; 3],
         help,
     }
 }
 
+pub(super) const fn counter(name: &'static str, help: &'static str) -> Metric {
+    metric(name, Kind::Counter, help)
+}
+
 pub(super) const fn gauge(name: &'static str, help: &'static str) -> Metric {
-    Metric {
-        name,
-        kind: Kind::Gauge,
-        labels: [None; 3],
-        help,
-    }
+    metric(name, Kind::Gauge, help)
 }
 
 pub(super) const fn seconds(
@@ -90,12 +89,7 @@ pub(super) const fn seconds(
     buckets: &'static [f64],
     help: &'static str,
 ) -> Metric {
-    Metric {
-        name,
-        kind: Kind::Seconds(buckets),
-        labels: [None; 3],
-        help,
-    }
+    metric(name, Kind::Seconds(buckets), help)
 }
 
 pub(super) const fn tokens(
@@ -103,12 +97,7 @@ pub(super) const fn tokens(
     buckets: &'static [f64],
     help: &'static str,
 ) -> Metric {
-    Metric {
-        name,
-        kind: Kind::Tokens(buckets),
-        labels: [None; 3],
-        help,
-    }
+    metric(name, Kind::Tokens(buckets), help)
 }
 
 pub(super) const fn numbers(
@@ -116,10 +105,5 @@ pub(super) const fn numbers(
     buckets: &'static [f64],
     help: &'static str,
 ) -> Metric {
-    Metric {
-        name,
-        kind: Kind::Count(buckets),
-        labels: [None; 3],
-        help,
-    }
+    metric(name, Kind::Count(buckets), help)
 }

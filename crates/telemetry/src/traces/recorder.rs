@@ -62,52 +62,28 @@ impl Recorder {
 
     /// The context of a new span, and whether it is propagated.
     fn context(&self, fields: &Fields, inside: Option<&Place>) -> (TraceContext, bool) {
-        match (fields.parent, inside, &self.export) {
+        let begun = |trace_id: TraceId, sampled| TraceContext {
+            trace_id,
+            span_id: new_span_id(),
+            sampled,
+        };
+        let new_trace = || fields.trace_id.unwrap_or_else(new_trace_id);
+        let context = match (fields.parent, inside, &self.export) {
             (Some(remote), _, Some(export)) => {
                 let sampled = export.sampler.samples(remote.trace_id, Some(remote));
-                (
-                    TraceContext {
-                        span_id: new_span_id(),
-                        sampled,
-                        ..remote
-                    },
-                    true,
-                )
+                begun(remote.trace_id, sampled)
             }
-            (None, Some(inside), Some(_)) => (
-                TraceContext {
-                    span_id: new_span_id(),
-                    ..inside.context
-                },
-                true,
-            ),
+            (None, Some(inside), Some(_)) => begun(inside.context.trace_id, inside.context.sampled),
             (None, None, Some(export)) => {
-                let trace_id = fields.trace_id.unwrap_or_else(new_trace_id);
-                let sampled = export.sampler.samples(trace_id, None);
-                (
-                    TraceContext {
-                        trace_id,
-                        span_id: new_span_id(),
-                        sampled,
-                    },
-                    true,
-                )
+                let trace_id = new_trace();
+                begun(trace_id, export.sampler.samples(trace_id, None))
             }
             // The next process continues the trace of the one before this one, as if this one were not there.
-            (Some(remote), _, None) => (remote, true),
-            (None, Some(inside), None) => (inside.context, inside.is_propagated),
-            (None, None, None) => {
-                let trace_id = fields.trace_id.unwrap_or_else(new_trace_id);
-                (
-                    TraceContext {
-                        trace_id,
-                        span_id: new_span_id(),
-                        sampled: false,
-                    },
-                    false,
-                )
-            }
-        }
+            (Some(remote), _, None) => remote,
+            (None, Some(inside), None) => return (inside.context, inside.is_propagated),
+            (None, None, None) => return (begun(new_trace(), false), false),
+        };
+        (context, true)
     }
 }
 
@@ -153,10 +129,8 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for Recorder {
             return;
         };
         let mut extensions = span.extensions_mut();
-        let Some(open) = extensions.remove::<OpenSpan>() else {
-            return;
-        };
-        let Some(place) = extensions.remove::<Place>() else {
+        let open = extensions.remove::<OpenSpan>();
+        let (Some(open), Some(place)) = (open, extensions.remove::<Place>()) else {
             return;
         };
         // A span with many fields is written by another task.

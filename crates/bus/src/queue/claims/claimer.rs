@@ -3,7 +3,6 @@
 use std::ops::ControlFlow::{self, Break, Continue};
 use std::time::Duration;
 
-use async_nats::Message;
 use async_nats::jetstream::consumer::pull;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -237,9 +236,7 @@ impl Claimer {
 
     /// Turns the message of a reply into a job; returns whether it has become one. Without a slot it is released.
     async fn claim(&mut self, reply: PullReply) -> Claiming<bool> {
-        let Some(claimed) =
-            or_lost(self.pulls.record(reply))?.and_then(|message| self.read(message))
-        else {
+        let Some(claimed) = self.read(reply)? else {
             return Continue(false);
         };
         let Some(slot) = self.slots.take(claimed.priority) else {
@@ -257,23 +254,24 @@ impl Claimer {
 
     /// Releases the message of a reply.
     async fn release(&mut self, reply: PullReply) -> Claiming {
-        if let Some(claimed) =
-            or_lost(self.pulls.record(reply))?.and_then(|message| self.read(message))
-        {
+        if let Some(claimed) = self.read(reply)? {
             claimed.job.delivery.release().await;
         }
         Continue(())
     }
 
     /// `None` for a message that is not a delivery of the queue: it cannot be answered.
-    fn read(&mut self, message: Message) -> Option<Claimed> {
+    fn read(&mut self, reply: PullReply) -> Claiming<Option<Claimed>> {
+        let Some(message) = or_lost(self.pulls.record(reply))? else {
+            return Continue(None);
+        };
         let subject = message.subject.clone();
         let claimed = Claimed::read(&self.nats.jetstream, message, self.settings.max_body_bytes);
         match &claimed {
             Some(claimed) => self.pulls.pending.delivered(claimed.priority),
             None => tracing::error!(%subject, "message ignored: not a delivery of the queue"),
         }
-        claimed
+        Continue(claimed)
     }
 
     /// Starts again, with another inbox, if alerts wait although this worker has slots and has requested them.

@@ -95,8 +95,20 @@ impl Claimed {
     }
 }
 
+/// The session id that the producer has chosen for a message of the queue.
+pub(crate) fn chosen_id(message: &StreamMessage) -> Option<SessionId> {
+    let chosen = chosen_session_id(&headers::allowed(Some(&message.headers)));
+    chosen.ok().flatten()
+}
+
+/// The derived session id of a message of the queue.
+pub(crate) fn derived_id_of(message: &StreamMessage) -> SessionId {
+    let stored_at_ns = message.time.unix_timestamp_nanos();
+    derived_id(ALERTS, message.sequence, stored_at_ns)
+}
+
 /// The session id of the message at `sequence` of `stream`, from the Unix time at which it was stored.
-pub(crate) fn derived_id(stream: &str, sequence: u64, stored_at_ns: i128) -> SessionId {
+fn derived_id(stream: &str, sequence: u64, stored_at_ns: i128) -> SessionId {
     SessionId::of_delivery(
         stream,
         sequence,
@@ -114,15 +126,7 @@ pub(crate) fn stored_at(unix_ns: i128) -> DateTime<Utc> {
 /// Whether a message that was read from the stream of alerts belongs to this alert.
 pub(crate) fn belongs_to(alert: SessionId, message: &StreamMessage) -> bool {
     // If the header names an id that another alert uses, the message belongs to the alert with the derived id.
-    let chosen = chosen_session_id(&headers::allowed(Some(&message.headers)))
-        .ok()
-        .flatten();
-    chosen == Some(alert)
-        || derived_id(
-            ALERTS,
-            message.sequence,
-            message.time.unix_timestamp_nanos(),
-        ) == alert
+    chosen_id(message) == Some(alert) || derived_id_of(message) == alert
 }
 
 fn too_large(bytes: usize, max_body_bytes: usize) -> Option<Refusal> {

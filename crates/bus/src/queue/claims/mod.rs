@@ -24,7 +24,8 @@ use self::slots::Slots;
 use crate::connection::Nats;
 
 pub use job::ClaimedJob;
-pub(super) use job::{belongs_to, derived_id, stored_at};
+pub(crate) use job::stored_at;
+pub(super) use job::{belongs_to, chosen_id, derived_id_of};
 pub use settings::{ClaimSettings, Flow};
 
 /// The capacity of the channel for jobs. Each job holds a slot, so this bounds the slots.

@@ -23,19 +23,15 @@ impl PriorityRotation {
     /// The next round with `free` slots.
     pub(super) fn next(self, free: usize) -> Round {
         let position = self.granted % LOWEST_FIRST_INTERVAL;
+        let until_lowest = LOWEST_FIRST_INTERVAL - 1 - position;
         let mut order = Priority::ALL;
-        if position == LOWEST_FIRST_INTERVAL - 1 {
+        if until_lowest == 0 {
             order.reverse();
-            return Round {
-                order,
-                max_alerts: free.min(1),
-            };
         }
-        let until_lowest =
-            usize::try_from(LOWEST_FIRST_INTERVAL - 1 - position).unwrap_or(usize::MAX);
+        let most = usize::try_from(until_lowest.max(1)).unwrap_or(usize::MAX);
         Round {
             order,
-            max_alerts: free.min(until_lowest),
+            max_alerts: free.min(most),
         }
     }
 

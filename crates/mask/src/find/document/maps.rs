@@ -1,7 +1,7 @@
 //! The rules that decide by the members of a map or list which of its values are secret.
 
-use super::{Document, Rule};
-use crate::bytes::{begins, byte, is_opaque};
+use super::{Document, Node, Rule, is_among};
+use crate::bytes::{all, begins, byte, is_opaque};
 use crate::find::commands::Command;
 use crate::names::{Secrecy, secrecy};
 
@@ -57,10 +57,7 @@ impl Document {
             "encrypted",
         ];
         let mut known = KnownKeys::default();
-        for child in self.children(index) {
-            let Some(node) = self.nodes.get(child) else {
-                break;
-            };
+        for (child, node) in self.children(index) {
             let first = node
                 .key
                 .map_or(0, |key| byte(text, key.start).to_ascii_lowercase());
@@ -75,29 +72,25 @@ impl Document {
                 continue;
             }
             let key = self.key(text, node);
-            let among = |keys: &[&str]| keys.iter().any(|wanted| key.eq_ignore_ascii_case(wanted));
             let slots = [
-                (&mut known.kind, among(&["kind"])),
-                (&mut known.version, among(&["apiVersion"])),
-                (&mut known.data, among(&["data"])),
-                (&mut known.auths, among(&["auths"])),
-                (&mut known.name, among(&NAMES)),
-                (&mut known.head, among(&HEADS)),
+                (&mut known.kind, is_among(&key, &["kind"])),
+                (&mut known.version, is_among(&key, &["apiVersion"])),
+                (&mut known.data, is_among(&key, &["data"])),
+                (&mut known.auths, is_among(&key, &["auths"])),
+                (&mut known.name, is_among(&key, &NAMES)),
+                (&mut known.head, is_among(&key, &HEADS)),
                 (
                     &mut known.flag,
-                    among(&FLAGS)
-                        && self
-                            .said(text, Some(child))
-                            .is_some_and(|said| said == "true"),
+                    is_among(&key, &FLAGS)
+                        && self.scalar(text, node).is_some_and(|said| said == "true"),
                 ),
-                (&mut known.of_type, among(&["type"])),
-                (&mut known.key_type, among(&["kty"])),
+                (&mut known.of_type, is_among(&key, &["type"])),
+                (&mut known.key_type, is_among(&key, &["kty"])),
             ];
-            for (slot, _) in slots
-                .into_iter()
-                .filter(|(slot, matches)| *matches && slot.is_none())
-            {
-                *slot = Some(child);
+            for (slot, matches) in slots {
+                if matches {
+                    slot.get_or_insert(child);
+                }
             }
         }
         known
@@ -128,18 +121,13 @@ impl Document {
         match self.said(text, known.kind).as_deref() {
             Some("Secret") => self.of_secret(text, index, found),
             Some("SecretList") => {
-                let items = self
-                    .child(text, index, &["items"])
-                    .into_iter()
-                    .flat_map(|items| self.children(items));
-                items.for_each(|item| self.of_secret(text, item, found));
+                for (item, _) in self.items(text, index, &["items"]) {
+                    self.of_secret(text, item, found);
+                }
             }
             Some("Config") => {
-                let users = self
-                    .child(text, index, &["users"])
-                    .into_iter()
-                    .flat_map(|users| self.children(users));
-                let users = users.filter_map(|user| self.child(text, user, &["user"]));
+                let users = self.items(text, index, &["users"]);
+                let users = users.filter_map(|(user, _)| self.child(text, user, &["user"]));
                 found.extend(users.map(|user| (user, Rule::All)));
             }
             Some(_) => {}
@@ -174,23 +162,27 @@ impl Document {
         }
     }
 
+    /// The items of the child with one of these keys.
+    fn items(
+        &self,
+        text: &str,
+        index: usize,
+        keys: &[&str],
+    ) -> impl Iterator<Item = (usize, &Node)> {
+        let items = self.child(text, index, keys).into_iter();
+        items.flat_map(|items| self.children(items))
+    }
+
     /// A resource of Terraform whose type is secret, such as `random_password`: its result is deeper.
     fn of_resource(&self, text: &str, index: usize, found: &mut Vec<(usize, Rule)>) {
         const RESULTS: [&str; 3] = ["result", "bcrypt_hash", "secret_string"];
-        let end = self
-            .nodes
-            .get(index)
-            .map_or(0, |node| node.next)
-            .min(index + MAX_RESOURCE);
-        found.extend(
-            (index + 1..end)
-                .filter(|child: &usize| {
-                    self.nodes
-                        .get(*child)
-                        .is_some_and(|node| RESULTS.contains(&self.key(text, node).as_ref()))
-                })
-                .map(|child| (child, Rule::Named(Secrecy::Strong))),
-        );
+        let end = self.nodes.get(index).map_or(0, |node| node.next);
+        let inner = self.nodes.iter().enumerate();
+        let results = inner
+            .take(end.min(index + MAX_RESOURCE))
+            .skip(index + 1)
+            .filter(|(_, node)| RESULTS.contains(&self.key(text, node).as_ref()));
+        found.extend(results.map(|(child, _)| (child, Rule::Named(Secrecy::Strong))));
     }
 
     fn of_secret(&self, text: &str, index: usize, found: &mut Vec<(usize, Rule)>) {
@@ -208,7 +200,7 @@ impl Document {
             .is_some_and(|version| version == "v1");
         let mut values = self
             .children(data)
-            .filter_map(|child| self.scalar(text, self.nodes.get(child)?))
+            .filter_map(|(_, node)| self.scalar(text, node))
             .peekable();
         if versioned && values.peek().is_some() && values.all(|value| is_base64(&value)) {
             found.push((data, Rule::All));
@@ -218,8 +210,7 @@ impl Document {
     /// `{"columns": ["user", "password"], "rows": [["bob", "…"]]}`.
     fn of_table(&self, text: &str, index: usize, head: usize, found: &mut Vec<(usize, Rule)>) {
         const ROWS: [&str; 5] = ["rows", "values", "data", "records", "result"];
-        let name = |child: usize| {
-            let node = self.nodes.get(child)?;
+        let name = |child: usize, node: &Node| {
             self.scalar(text, node).or_else(|| {
                 self.said(
                     text,
@@ -229,21 +220,17 @@ impl Document {
         };
         let columns: Vec<Secrecy> = self
             .children(head)
-            .map(|child| name(child).map_or(Secrecy::None, |name| secrecy(&name)))
+            .map(|(child, node)| name(child, node).map_or(Secrecy::None, |name| secrecy(&name)))
             .collect();
         if columns.iter().all(|column| *column == Secrecy::None) {
             return;
         }
-        let rows = self
-            .child(text, index, &ROWS)
-            .into_iter()
-            .flat_map(|rows| self.children(rows));
-        for row in rows {
+        for (row, _) in self.items(text, index, &ROWS) {
             let cells = self
                 .children(row)
                 .zip(&columns)
                 .filter(|(_, column)| **column != Secrecy::None);
-            found.extend(cells.map(|(cell, column)| (cell, Rule::Named(*column))));
+            found.extend(cells.map(|((cell, _), column)| (cell, Rule::Named(*column))));
         }
     }
 
@@ -252,10 +239,7 @@ impl Document {
         let mut command = None;
         let mut before: Option<Secrecy> = None;
         let length = self.children(index).take(3).count();
-        for child in self.children(index) {
-            let Some(node) = self.nodes.get(child) else {
-                break;
-            };
+        for (child, node) in self.children(index) {
             let Some(item) = self.scalar(text, node) else {
                 before = None;
                 continue;
@@ -283,8 +267,5 @@ impl Document {
 }
 
 fn is_base64(value: &str) -> bool {
-    value.len() >= 8
-        && value
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'='))
+    value.len() >= 8 && all(value, |b| b.is_ascii_alphanumeric() || b"+/=".contains(&b))
 }

@@ -4,6 +4,7 @@ mod maps;
 
 use std::borrow::Cow;
 
+use crate::bytes::all;
 use crate::decoded_view;
 use crate::names::{Secrecy, names_a_key, secrecy};
 use crate::spans::{SecretSpan, Span};
@@ -110,30 +111,36 @@ impl Document {
         }
     }
 
-    fn children(&self, index: usize) -> impl Iterator<Item = usize> + '_ {
+    pub(super) fn kind(&self, index: usize) -> Option<Kind> {
+        Some(self.nodes.get(index)?.kind)
+    }
+
+    /// The children of a node, with their indices.
+    fn children(&self, index: usize) -> impl Iterator<Item = (usize, &Node)> {
         self.siblings(index + 1, self.nodes.get(index).map_or(0, |node| node.next))
     }
 
     /// The nodes that are in no other node.
-    pub(crate) fn roots(&self) -> impl Iterator<Item = usize> + '_ {
-        self.siblings(0, self.nodes.len())
+    pub(crate) fn roots(&self) -> impl Iterator<Item = usize> {
+        self.siblings(0, self.nodes.len()).map(|(index, _)| index)
     }
 
-    fn siblings(&self, first: usize, end: usize) -> impl Iterator<Item = usize> + '_ {
+    fn siblings(&self, first: usize, end: usize) -> impl Iterator<Item = (usize, &Node)> {
         let mut at = first;
         std::iter::from_fn(move || {
-            let node = (at < end).then_some(at)?;
-            at = self.nodes.get(node)?.next.max(node + 1);
-            Some(node)
+            let index = (at < end).then_some(at)?;
+            let node = self.nodes.get(index)?;
+            at = node.next.max(index + 1);
+            Some((index, node))
         })
     }
 
     /// The child of a map with this key, whatever the case.
     fn child(&self, text: &str, index: usize, keys: &[&str]) -> Option<usize> {
-        self.children(index).find(|child| {
-            let key = self.nodes.get(*child).map(|node| self.key(text, node));
-            key.is_some_and(|key| keys.iter().any(|wanted| key.eq_ignore_ascii_case(wanted)))
-        })
+        let (child, _) = self
+            .children(index)
+            .find(|(_, node)| is_among(&self.key(text, node), keys))?;
+        Some(child)
     }
 
     fn said<'a>(&self, text: &'a str, child: Option<usize>) -> Option<Cow<'a, str>> {
@@ -150,31 +157,23 @@ impl Document {
         spans: &mut Vec<SecretSpan>,
     ) {
         let end = self.nodes.get(from).map_or(0, |node| node.next);
+        let mut found = Vec::new();
+        found.extend(governed.map(|secrecy| (from, Rule::Named(secrecy))));
+        for index in from..end {
+            match self.kind(index) {
+                Some(Kind::Map) => self.of_map(text, index, &mut found),
+                Some(Kind::List) => self.of_list(text, index, &mut found),
+                Some(Kind::String | Kind::Bare | Kind::Line | Kind::Lines | Kind::Block) | None => {
+                }
+            }
+        }
         let mut rules = vec![Rule::Free; end.saturating_sub(from)];
-        let mut set = |index: usize, rule: Rule| {
+        for (index, rule) in found {
             if let Some(place) = index
                 .checked_sub(from)
                 .and_then(|place| rules.get_mut(place))
             {
                 *place = rule;
-            }
-        };
-        if let Some(secrecy) = governed {
-            set(from, Rule::Named(secrecy));
-        }
-        let mut found = Vec::new();
-        for index in from..end {
-            let Some(node) = self.nodes.get(index) else {
-                break;
-            };
-            found.clear();
-            match node.kind {
-                Kind::Map => self.of_map(text, index, &mut found),
-                Kind::List => self.of_list(text, index, &mut found),
-                Kind::String | Kind::Bare | Kind::Line | Kind::Lines | Kind::Block => {}
-            }
-            for (child, rule) in found.drain(..) {
-                set(child, rule);
             }
         }
         self.mark_values(text, from, &mut rules, spans);
@@ -216,7 +215,7 @@ impl Document {
             if inherited == Rule::Free || node.kind == Kind::Block {
                 continue;
             }
-            for child in self.children(index) {
+            for (child, _) in self.children(index) {
                 if let Some(place) = rules.get_mut(child - from)
                     && *place == Rule::Free
                 {
@@ -245,12 +244,6 @@ impl Document {
     }
 
     fn mark_value(&self, text: &str, node: &Node, rule: Rule, spans: &mut Vec<SecretSpan>) {
-        let Span { start, end } = node.value;
-        let span = SecretSpan {
-            start,
-            end,
-            quoted: node.kind == Kind::Bare,
-        };
         if node.value.is_empty() {
             return;
         }
@@ -259,28 +252,24 @@ impl Document {
             (Kind::Map | Kind::List, _) | (_, Rule::Free) => false,
             (Kind::Block, Rule::Named(Secrecy::Weak | Secrecy::Random | Secrecy::None)) => false,
             (Kind::Block, _) => true,
-            (Kind::Bare, Rule::All) => value.len() > 5 || value.bytes().all(|b| b.is_ascii_digit()),
+            (Kind::Bare, Rule::All) => value.len() > 5 || all(&value, |b| b.is_ascii_digit()),
             (_, Rule::All) => !value.is_empty(),
             (_, Rule::Named(named)) => !is_harmless(&value, named),
         };
         if secret {
-            spans.push(span);
+            spans.push(SecretSpan {
+                quoted: node.kind == Kind::Bare,
+                ..node.value.into()
+            });
         }
     }
 
     /// Whether the values of a node are of the same kind: a list, or a map by hosts (`github-oauth: {github.com: …}`).
     fn is_plain_container(&self, text: &str, index: usize) -> bool {
-        match self.nodes.get(index).map(|node| node.kind) {
-            Some(Kind::List) => true,
-            Some(Kind::Map) => self.children(index).all(|child: usize| {
-                self.nodes
-                    .get(child)
-                    .is_some_and(|node| self.key(text, node).contains('.'))
-            }),
-            Some(Kind::String | Kind::Bare | Kind::Line | Kind::Lines | Kind::Block) | None => {
-                false
-            }
-        }
+        let kind = self.kind(index);
+        let mut nodes = self.children(index).map(|(_, node)| node);
+        kind == Some(Kind::List)
+            || kind == Some(Kind::Map) && nodes.all(|node| self.key(text, node).contains('.'))
     }
 
     /// Whether a node only refers to a secret: `{name: db, key: password}`.
@@ -294,20 +283,18 @@ impl Document {
             "property",
         ];
         let is_item = |index: usize| {
-            let mut keys = self
-                .children(index)
-                .filter_map(|child| self.nodes.get(child))
-                .peekable();
-            keys.peek().is_some() && keys.all(|node| KEYS.contains(&self.key(text, node).as_ref()))
+            let mut items = self.children(index).peekable();
+            items.peek().is_some()
+                && items.all(|(_, node)| KEYS.contains(&self.key(text, node).as_ref()))
         };
-        match self.nodes.get(index).map(|node| node.kind) {
+        match self.kind(index) {
             Some(Kind::Map) => {
                 self.child(text, index, &["name", "key"]).is_some() && is_item(index)
             }
             Some(Kind::List) => {
                 let mut items = self.children(index).peekable();
                 items.peek().is_some()
-                    && items.all(|item| is_item(item) || self.is_object_name(text, item))
+                    && items.all(|(item, node)| is_item(item) || self.is_object_name(text, node))
             }
             Some(Kind::String | Kind::Bare | Kind::Line | Kind::Lines | Kind::Block) | None => {
                 false
@@ -316,14 +303,14 @@ impl Document {
     }
 
     /// Whether a list item is the name of an object: `db-credentials` in a list of `secrets`.
-    fn is_object_name(&self, text: &str, index: usize) -> bool {
-        let value = self
-            .nodes
-            .get(index)
-            .and_then(|node| self.scalar(text, node))
-            .unwrap_or_default();
-        value.contains('-') && value.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')
+    fn is_object_name(&self, text: &str, node: &Node) -> bool {
+        let value = self.scalar(text, node).unwrap_or_default();
+        value.contains('-') && all(&value, |b| b.is_ascii_lowercase() || b == b'-')
     }
+}
+
+fn is_among(key: &str, wanted: &[&str]) -> bool {
+    wanted.iter().any(|wanted| key.eq_ignore_ascii_case(wanted))
 }
 
 fn unescaped(raw: &str) -> Cow<'_, str> {

@@ -59,30 +59,19 @@ impl Letters {
             }
             Self::Uuid => b.is_ascii_hexdigit() || b == b'-',
             Self::Base64 => b == b':' || Self::Hash.have(b),
-            Self::Hash => {
-                b.is_ascii_alphanumeric()
-                    || matches!(
-                        b,
-                        b'$' | b'.' | b'/' | b'+' | b'=' | b',' | b'_' | b'-' | b'}'
-                    )
-            }
+            Self::Hash => b.is_ascii_alphanumeric() || b"$./+=,_-}".contains(&b),
         }
     }
 
     /// Whether these letters look like a part of a token, and not like words.
     fn accept(self, letters: &str) -> bool {
-        let CharCounts {
-            lower,
-            upper,
-            digits,
-            ..
-        } = CharCounts::of(letters);
+        let kinds = CharCounts::of(letters);
         match self {
             Self::Digit | Self::Hex | Self::Upper | Self::Uuid => true,
-            Self::Code => digits > 1 && lower > 1,
-            Self::Random => digits > 0 && (upper > 1 || digits > 5),
+            Self::Code => kinds.digits > 1 && kinds.lower > 1,
+            Self::Random => kinds.digits > 0 && (kinds.upper > 1 || kinds.digits > 5),
             Self::Lower | Self::Alnum | Self::Word | Self::Token | Self::Base64 | Self::Hash => {
-                digits > 0 || letters.len() < 16 || upper > 1 && lower > 1
+                kinds.digits > 0 || letters.len() < 16 || kinds.has_both_cases()
             }
         }
     }

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use super::begins_word;
 use super::pattern::Pattern;
-use crate::bytes::{CharCounts, back, byte, part, skip, table_of};
+use crate::bytes::{CharCounts, all, back, byte, part, skip, table_of};
 use crate::spans::SecretSpan;
 
 /// Shorter words are not looked at.
@@ -106,17 +106,14 @@ fn is_prefixed(word: &str) -> bool {
         let piece = part(head, from, at);
         let is_first = from == 0;
         let is_name = piece.len() >= 2 - usize::from(!is_first)
-            && piece.bytes().all(|b| b.is_ascii_alphanumeric())
-            && !(is_first
-                && (NO_TOKENS.contains(&piece) || piece.bytes().all(|b| b.is_ascii_digit())))
+            && all(piece, |b| b.is_ascii_alphanumeric())
+            && !(is_first && (NO_TOKENS.contains(&piece) || all(piece, |b| b.is_ascii_digit())))
             && CharCounts::of(piece).digits < 3;
         if !is_name {
             return false;
         }
         let rest = part(word, at + 1, word.len());
-        if rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-            && is_mixed(rest, MIN_RANDOM)
-        {
+        if all(rest, |b| b.is_ascii_alphanumeric() || b == b'_') && is_mixed(rest, MIN_RANDOM) {
             return true;
         }
         from = at + 1;
@@ -126,13 +123,8 @@ fn is_prefixed(word: &str) -> bool {
 
 /// Whether letters and digits alternate as they do in random text of both cases, and in no name.
 fn is_mixed(word: &str, min_bytes: usize) -> bool {
-    let CharCounts {
-        lower,
-        upper,
-        digits,
-        ..
-    } = CharCounts::of(word);
-    if word.len() < min_bytes || lower < 3 || upper < 3 || digits < 2 {
+    let kinds = CharCounts::of(word);
+    if word.len() < min_bytes || kinds.lower < 3 || kinds.upper < 3 || kinds.digits < 2 {
         return false;
     }
     let kind = |b: u8| {
@@ -153,11 +145,9 @@ fn is_mixed(word: &str, min_bytes: usize) -> bool {
 /// Whether a word is a random one: of both cases, hexadecimal, or a UUID.
 fn is_random(word: &str) -> bool {
     let is_hex = word.len() >= 32
-        && word.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
+        && all(word, |b| b.is_ascii_hexdigit() || b == b'-')
         && word.matches('-').count() <= 4;
-    let is_word = word
-        .bytes()
-        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+' | b'/'));
+    let is_word = all(word, |b| b.is_ascii_alphanumeric() || b"_-+/".contains(&b));
     is_hex && CharCounts::of(word).digits > 4 || is_word && is_mixed(word, MIN_RANDOM)
 }
 
