@@ -131,36 +131,25 @@ pub(super) fn unusable(code: ErrorCode, error: &str) -> Entry {
 /// combined.
 pub fn given_up(state: &State, error: &str) -> Entry {
     let synthesises = state.plan().strategy.synthesises();
-    match state.context() {
-        Some(analyses) if synthesises => {
-            // Analyses that cite nothing prove nothing, combined or not.
-            let mark = Some(Mark::NotCombined).max(proof::mark(state, analyses, None));
-            let analysis = analyses.to_owned();
-            let reason = StopReason::SynthesisFailed;
-
-            Entry::Ended {
-                outcome: Outcome::Completed {
-                    analysis,
-                    reason,
-                    mark,
-                },
-            }
-        }
-        Some(_) | None => {
-            let step = if synthesises {
-                "synthesis LLM call failed: "
-            } else {
-                ""
-            };
-            without_answer(
-                state,
-                Outcome::Failed {
-                    error: format!("{step}{error}"),
-                    reason: StopReason::Error,
-                },
-            )
-        }
+    if synthesises && let Some(analyses) = state.context() {
+        // Analyses that cite nothing prove nothing, combined or not.
+        let mark = Some(Mark::NotCombined).max(proof::mark(state, analyses, None));
+        return Entry::Ended {
+            outcome: Outcome::Completed {
+                analysis: analyses.to_owned(),
+                reason: StopReason::SynthesisFailed,
+                mark,
+            },
+        };
     }
+    let step = if synthesises {
+        "synthesis LLM call failed: "
+    } else {
+        ""
+    };
+    let error = format!("{step}{error}");
+    let reason = StopReason::Error;
+    without_answer(state, Outcome::Failed { error, reason })
 }
 
 /// The end of an execution that gets no further answer. An earlier one that was whole, or the last one that was cut
