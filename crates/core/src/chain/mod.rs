@@ -217,32 +217,27 @@ pub fn next(record: &SessionRecord) -> Next {
         return Next::Begin(1);
     };
     let following = stage.stage_no + 1;
+    let finish = |status, analysis, error| {
+        Next::Finish(Conclusion {
+            status,
+            analysis,
+            error,
+        })
+    };
     match stage.status {
         RunStatus::Running => run_or_end(record, stage),
-        RunStatus::Completed if record.plan.stage(following).is_none() => {
-            Next::Finish(Conclusion {
-                status: RunStatus::Completed,
-                analysis: analysis(record, stage),
-                error: None,
-            })
+        status @ RunStatus::Completed if record.plan.stage(following).is_none() => {
+            finish(status, analysis(record, stage), None)
         }
         RunStatus::Completed => match stop(stage) {
-            Some(status) => Next::Finish(Conclusion {
-                status,
-                analysis: None,
-                error: None,
-            }),
+            Some(status) => finish(status, None, None),
             None => Next::Begin(following),
         },
         status @ (RunStatus::Unknown(_)
         | RunStatus::Failed
         | RunStatus::Cancelled
         | RunStatus::TimedOut
-        | RunStatus::Limited) => Next::Finish(Conclusion {
-            status,
-            analysis: None,
-            error: errors(record, stage),
-        }),
+        | RunStatus::Limited) => finish(status, None, errors(record, stage)),
     }
 }
 
@@ -307,7 +302,7 @@ fn run_or_end(record: &SessionRecord, stage: &StageRecord) -> Next {
         .plan
         .stage(stage_no)
         .map_or(SuccessPolicy::Any, |plan| plan.success_policy);
-    let status = verdict(policy, stage.executions.iter().map(|run| run.status));
+    let status = verdict(policy, &stage.executions);
     let error = if status == RunStatus::Completed {
         None
     } else {
@@ -320,16 +315,13 @@ fn run_or_end(record: &SessionRecord, stage: &StageRecord) -> Next {
     })
 }
 
-fn verdict(
-    policy: SuccessPolicy,
-    mut statuses: impl Iterator<Item = RunStatus> + Clone,
-) -> RunStatus {
+fn verdict(policy: SuccessPolicy, runs: &[ExecutionRecord]) -> RunStatus {
+    let mut statuses = runs.iter().map(|run| run.status);
     let worst = statuses.clone().max().unwrap_or(RunStatus::Failed);
-    match policy {
-        SuccessPolicy::Any if statuses.any(|status| status == RunStatus::Completed) => {
-            RunStatus::Completed
-        }
-        SuccessPolicy::Any | SuccessPolicy::All => worst,
+    if policy == SuccessPolicy::Any && statuses.any(|status| status == RunStatus::Completed) {
+        RunStatus::Completed
+    } else {
+        worst
     }
 }
 
@@ -370,22 +362,19 @@ fn analysis(record: &SessionRecord, stage: &StageRecord) -> Option<String> {
 
 /// The analysis of an execution, or why it has none: the next stage has to know what was not investigated.
 fn finding(run: &ExecutionRecord) -> String {
-    match (&run.analysis, run.status) {
-        (Some(analysis), _) => analysis.clone(),
-        (None, RunStatus::Cancelled) => "No analysis: this agent was cancelled.".to_owned(),
-        (None, RunStatus::TimedOut) => "No analysis: this agent ran out of time.".to_owned(),
-        (
-            None,
-            RunStatus::Unknown(_)
-            | RunStatus::Running
-            | RunStatus::Completed
-            | RunStatus::Failed
-            | RunStatus::Limited,
-        ) => {
-            format!(
-                "No analysis: this agent failed: {}",
-                run.error.as_deref().unwrap_or("no reason is known")
-            )
+    if let Some(analysis) = &run.analysis {
+        return analysis.clone();
+    }
+    match run.status {
+        RunStatus::Cancelled => "No analysis: this agent was cancelled.".to_owned(),
+        RunStatus::TimedOut => "No analysis: this agent ran out of time.".to_owned(),
+        RunStatus::Unknown(_)
+        | RunStatus::Running
+        | RunStatus::Completed
+        | RunStatus::Failed
+        | RunStatus::Limited => {
+            let error = run.error.as_deref().unwrap_or("no reason is known");
+            format!("No analysis: this agent failed: {error}")
         }
     }
 }

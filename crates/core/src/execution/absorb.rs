@@ -10,7 +10,7 @@ use super::cited_events;
 use super::entry::{
     Answer, Entry, FailureSource, Mark, Outcome, ParsedReply, StopReason, ToolCall,
 };
-use super::results::{CallError, empty_answer, empty_last_answer, is_timeout, try_again};
+use super::results::{CallError, is_timeout, try_again};
 use super::state::{AnswerSoFar, State};
 use super::unmasked::note_masked_calls;
 use crate::react::{self, Reply, ReplyKind};
@@ -65,20 +65,13 @@ fn kept(state: &State, mut answer: Answer) -> Vec<Entry> {
     let analysis = cut::analysis_of(state, &mut answer);
     let analysis = state.without_call(&analysis);
     let analysis = if is_blank(analysis) {
-        state.answer_so_far().map(|so_far| &*so_far.analysis)
+        state.so_far.as_ref().map(|so_far| &*so_far.analysis)
     } else {
         Some(analysis)
     };
     match analysis {
         Some(analysis) => {
-            let end = completed(
-                state,
-                analysis,
-                Last {
-                    mark: Some(Mark::Incomplete),
-                    answer: Some(&answer),
-                },
-            );
+            let end = completed(state, analysis, Some(Mark::Incomplete), Some(&answer));
             vec![Entry::Answer(answer), end]
         }
         None => {
@@ -108,9 +101,11 @@ pub fn failed(state: &State, code: &str, error: CallError<'_>) -> Vec<Entry> {
     // A stream that stalls after its first piece broke like any other: its words do not make it a time-out.
     let kind = ErrorCode::of(code);
     let is_late = kind != ErrorCode::PartialStream && is_timeout(message);
-    let error = CallError {
-        message,
+    let failure = Entry::Failed {
+        error: message.to_owned(),
         timeout: timeout || is_late,
+        source: FailureSource::Model,
+        code: code.to_owned(),
     };
     let is_too_long = kind == ErrorCode::ContextWindowExceeded;
     let is_permanent = kind.is_permanent() || (is_too_long && !state.plan().strategy.uses_tools());
@@ -119,17 +114,16 @@ pub fn failed(state: &State, code: &str, error: CallError<'_>) -> Vec<Entry> {
     } else {
         (!is_too_long).then(|| try_again(state.plan().strategy, message))
     };
-    std::iter::once(failure(FailureSource::Model, code, error))
-        .chain(next)
-        .collect()
+    std::iter::once(failure).chain(next).collect()
 }
 
-pub(super) fn failure(source: FailureSource, code: &str, error: CallError<'_>) -> Entry {
+/// The fact that an answer cannot be used.
+pub(super) fn unusable(code: ErrorCode, error: &str) -> Entry {
     Entry::Failed {
-        error: error.message.to_owned(),
-        timeout: error.timeout,
-        source,
-        code: code.to_owned(),
+        error: error.to_owned(),
+        timeout: false,
+        source: FailureSource::Answer,
+        code: code.as_str().to_owned(),
     }
 }
 
@@ -137,75 +131,60 @@ pub(super) fn failure(source: FailureSource, code: &str, error: CallError<'_>) -
 /// combined.
 pub fn given_up(state: &State, error: &str) -> Entry {
     let synthesises = state.plan().strategy.synthesises();
-    match state.context() {
-        Some(analyses) if synthesises => {
-            // Analyses that cite nothing prove nothing, combined or not.
-            let mark = Some(Mark::NotCombined).max(proof::mark(state, analyses, None));
-            let analysis = analyses.to_owned();
-            let reason = StopReason::SynthesisFailed;
-
-            Entry::Ended {
-                outcome: Outcome::Completed {
-                    analysis,
-                    reason,
-                    mark,
-                },
-            }
-        }
-        Some(_) | None => {
-            let step = if synthesises {
-                "synthesis LLM call failed: "
-            } else {
-                ""
-            };
-            without_answer(
-                state,
-                Outcome::Failed {
-                    error: format!("{step}{error}"),
-                    reason: StopReason::Error,
-                },
-            )
-        }
+    if synthesises && let Some(analyses) = state.context() {
+        // Analyses that cite nothing prove nothing, combined or not.
+        let mark = Some(Mark::NotCombined).max(proof::mark(state, analyses, None));
+        return Entry::Ended {
+            outcome: Outcome::Completed {
+                analysis: analyses.to_owned(),
+                reason: StopReason::SynthesisFailed,
+                mark,
+            },
+        };
     }
+    let step = if synthesises {
+        "synthesis LLM call failed: "
+    } else {
+        ""
+    };
+    let error = format!("{step}{error}");
+    let reason = StopReason::Error;
+    without_answer(state, Outcome::Failed { error, reason })
 }
 
 /// The end of an execution that gets no further answer. An earlier one that was whole, or the last one that was cut
 /// off, takes its place.
 pub(crate) fn without_answer(state: &State, outcome: Outcome) -> Entry {
-    match state.answer_so_far() {
-        Some(AnswerSoFar { analysis, mark }) => completed(
-            state,
-            analysis,
-            Last {
-                mark: *mark,
-                answer: None,
-            },
-        ),
+    match &state.so_far {
+        Some(AnswerSoFar { analysis, mark }) => completed(state, analysis, *mark, None),
         None => Entry::Ended { outcome },
     }
 }
 
 /// The first empty answer gets feedback; a second consecutive one is a failed iteration.
 pub(super) fn empty(state: &State, answer: Answer) -> Vec<Entry> {
-    let strategy = state.plan().strategy;
     if state.empty_answers() == 0 {
-        let request = if state.next_is_last() {
-            empty_last_answer(strategy)
-        } else {
-            empty_answer(strategy)
-        };
-        return vec![Entry::Answer(answer), request];
+        return vec![Entry::Answer(answer), after_empty(state)];
     }
-    let error = CallError {
-        message: "the model gave an empty answer again",
-        timeout: false,
-    };
-    let failure = failure(FailureSource::Answer, ErrorCode::Empty.as_str(), error);
+    let error = "the model gave an empty answer again";
     vec![
         Entry::Answer(answer),
-        failure,
-        try_again(strategy, error.message),
+        unusable(ErrorCode::Empty, error),
+        try_again(state.plan().strategy, error),
     ]
+}
+
+/// The feedback on an empty answer.
+fn after_empty(state: &State) -> Entry {
+    let request = match (state.plan().strategy.writes_calls(), state.next_is_last()) {
+        (true, false) => {
+            "Go on with a \"Thought:\" and then an \"Action:\" with its \"Action Input:\", or your \"Final Answer:\"."
+        }
+        (true, true) => "Write your \"Final Answer:\" now.",
+        (false, false) => "Call a tool, or give your final answer as text.",
+        (false, true) => "Give your answer now, as text. No tool can be called.",
+    };
+    Entry::feedback(format!("Your previous response was empty. {request}"))
 }
 
 /// An answer with structured calls. Without a call it is the final answer.
@@ -227,16 +206,8 @@ fn called(state: &State, mut answer: Answer) -> Vec<Entry> {
 
 /// The entry after a final answer: its end, or the request for another one if it has faults.
 fn ended_with(state: &State, analysis: &str, answer: &Answer) -> Entry {
-    check::ask_again(state, analysis, answer).unwrap_or_else(|| {
-        completed(
-            state,
-            analysis,
-            Last {
-                mark: None,
-                answer: Some(answer),
-            },
-        )
-    })
+    check::ask_again(state, analysis, answer)
+        .unwrap_or_else(|| completed(state, analysis, None, Some(answer)))
 }
 
 /// An answer in the `ReAct` format, whose text has to be parsed.
@@ -249,14 +220,11 @@ fn read(state: &State, mut answer: Answer) -> Vec<Entry> {
     {
         reply = react::call_in_answer(reply);
     }
-    let kind = reply.kind;
-    let quotes = reply.quotes;
-
     answer.reading = Some(Box::new(ParsedReply {
-        kind,
+        kind: reply.kind,
         thought: reply.thought,
         problem: reply.problem,
-        quotes,
+        quotes: reply.quotes,
     }));
     let next = match reply.kind {
         ReplyKind::Final => vec![ended_with(
@@ -275,10 +243,7 @@ fn read(state: &State, mut answer: Answer) -> Vec<Entry> {
             Vec::new()
         }
         ReplyKind::UnknownTool | ReplyKind::Malformed => {
-            vec![Entry::Feedback {
-                content: reply.feedback.unwrap_or_default(),
-                about: None,
-            }]
+            vec![Entry::feedback(reply.feedback.unwrap_or_default())]
         }
     };
     std::iter::once(Entry::Answer(answer)).chain(next).collect()
@@ -298,12 +263,10 @@ fn parse_masked_and_original(state: &State, answer: &mut Answer) -> Reply {
     if written.kind != ReplyKind::Action || reply.quotes {
         return reply;
     }
-    let tool = written.action.clone().unwrap_or_default();
-    let arguments = written.arguments_text.clone().unwrap_or_default();
     unmasked.calls.push(ToolCall {
         id: String::new(),
-        tool,
-        arguments,
+        tool: written.action.clone().unwrap_or_default(),
+        arguments: written.arguments_text.clone().unwrap_or_default(),
         read_only: false,
     });
     if reply.kind == ReplyKind::Action && reply.action == written.action {
@@ -322,28 +285,13 @@ fn parse_masked_and_original(state: &State, answer: &mut Answer) -> Reply {
 /// The last answer, whatever it requests.
 fn concluded(state: &State, mut answer: Answer) -> Vec<Entry> {
     let analysis = cut::analysis_of(state, &mut answer);
-    let end = completed(
-        state,
-        &analysis,
-        Last {
-            mark: None,
-            answer: Some(&answer),
-        },
-    );
+    let end = completed(state, &analysis, None, Some(&answer));
     vec![Entry::Answer(answer), end]
 }
 
-/// The answer that ends an execution.
-#[derive(Clone, Copy)]
-struct Last<'a> {
-    /// The mark that it has because of its end.
-    mark: Option<Mark>,
-    /// `None` if it is an entry already.
-    answer: Option<&'a Answer>,
-}
-
-fn completed(state: &State, analysis: &str, last: Last<'_>) -> Entry {
-    let mark = last.mark.max(proof::mark(state, analysis, last.answer));
+/// The end with an analysis. `mark` is that of its end; `answer` has it, unless it is an entry already.
+fn completed(state: &State, analysis: &str, mark: Option<Mark>, answer: Option<&Answer>) -> Entry {
+    let mark = mark.max(proof::mark(state, analysis, answer));
     let reason = state.concluding().unwrap_or(StopReason::FinalAnswer);
     let analysis = match state.citable() {
         Some(known) => cited_events::marked(analysis, &known),

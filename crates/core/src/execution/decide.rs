@@ -9,6 +9,7 @@ use super::state::{OpenCall, State};
 use super::summaries::{LongResult, MAX_AT_ONCE};
 use super::unmasked::Arguments;
 use super::window::{Elidable, TARGET_DIVISOR, ToolBinding};
+use crate::plan::Strategy;
 use crate::prompt::with_context;
 
 /// Consecutive answers of one provider that were cut off, after which the conclusion is forced.
@@ -137,10 +138,7 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
         return Decision::Append(lost(strategy, &first.call));
     }
     if state.refuses_calls() {
-        return Decision::Append(
-            open.map(|call| not_sent(strategy, call, NOT_RUN_AGAIN, NotSent::Repeated))
-                .collect(),
-        );
+        return refused(strategy, open, NOT_RUN_AGAIN, NotSent::Repeated);
     }
     let left = state.calls_left();
     if left == 0 {
@@ -148,10 +146,7 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
             "not run: at most {} calls of one answer",
             state.plan().limits.max_calls
         );
-        return Decision::Append(
-            open.map(|call| not_sent(strategy, call, &error, NotSent::TooMany))
-                .collect(),
-        );
+        return refused(strategy, open, &error, NotSent::TooMany);
     }
     let open = open.take(left);
     if state.tool(&first.call.tool).is_none() {
@@ -161,21 +156,13 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
     }
     let is_refused = |call: &&ToolCall| state.is_refused(&call.tool);
     if is_refused(&&first.call) {
-        let refused = open.take_while(is_refused);
-        return Decision::Append(
-            refused
-                .map(|call| not_sent(strategy, call, REFUSED_BY_PROVIDER, NotSent::Refused))
-                .collect(),
-        );
+        let open = open.take_while(is_refused);
+        return refused(strategy, open, REFUSED_BY_PROVIDER, NotSent::Refused);
     }
     let is_unknown = |call: &&ToolCall| state.arguments(&call.id) == Arguments::Unknown;
     if is_unknown(&&first.call) {
-        let masked = open.take_while(is_unknown);
-        return Decision::Append(
-            masked
-                .map(|call| not_sent(strategy, call, NOT_SENT, NotSent::Masked))
-                .collect(),
-        );
+        let open = open.take_while(is_unknown);
+        return refused(strategy, open, NOT_SENT, NotSent::Masked);
     }
     if first.call.read_only {
         return Decision::RunTools(
@@ -187,6 +174,16 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
         );
     }
     Decision::RunTools(vec![first.call.clone()])
+}
+
+fn refused<'a>(
+    strategy: Strategy,
+    calls: impl Iterator<Item = &'a ToolCall>,
+    error: &str,
+    why: NotSent,
+) -> Decision {
+    let refusals = calls.map(|call| not_sent(strategy, call, error, why));
+    Decision::Append(refusals.collect())
 }
 
 /// A strategy without tools: its first answer is its last one. A failed synthesis is retried once.
@@ -210,8 +207,8 @@ fn next_iteration(state: &State) -> Decision {
     if let Some(long) = due_summaries(state) {
         return Decision::Summarise(long);
     }
-    if let Some(entries) = make_room(state) {
-        return Decision::Append(entries);
+    if let Some(decision) = make_room(state) {
+        return decision;
     }
     if state.concluding().is_some() {
         return match failure {
@@ -226,21 +223,21 @@ fn next_iteration(state: &State) -> Decision {
     if let Some((limit, reason)) = used_up(state) {
         return match failure {
             // No limit is reached, or the model does answer: it may still conclude.
-            Some(_) if reason == StopReason::AlertResolved || state.cut_answers() > 0 => {
-                Decision::Append(conclude(state, reason))
+            Some(_) if reason == StopReason::AlertResolved || state.cut_answers > 0 => {
+                conclude(state, reason)
             }
             Some(error) => failed(
                 state,
                 format!("{limit} reached with last interaction failed: {error}"),
                 reason,
             ),
-            None => Decision::Append(conclude(state, reason)),
+            None => conclude(state, reason),
         };
     }
     let limits = state.plan().limits;
-    if state.timeouts() >= limits.max_timeouts {
-        let count = state.timeouts();
-        let last = state.last_timeout();
+    if state.timeouts.in_a_row >= limits.max_timeouts {
+        let count = state.timeouts.in_a_row;
+        let last = &state.timeouts.last;
 
         let next = state.iteration() + 1;
         let max = limits.max_iterations;
@@ -249,8 +246,8 @@ fn next_iteration(state: &State) -> Decision {
             format!("aborted after {count} consecutive timeouts (iteration {next}/{max}): {last}");
         return failed(state, error, StopReason::Timeouts);
     }
-    if state.cut_answers() >= MAX_CUT_ANSWERS {
-        return Decision::Append(conclude(state, StopReason::CutAnswers));
+    if state.cut_answers >= MAX_CUT_ANSWERS {
+        return conclude(state, StopReason::CutAnswers);
     }
     if state.needs_repeat_feedback() {
         return Decision::Append(vec![repeats_itself()]);
@@ -260,14 +257,9 @@ fn next_iteration(state: &State) -> Decision {
 
 /// The long results that are summarised before the next model call. A budget that is used up allows no further call.
 fn due_summaries(state: &State) -> Option<Vec<LongResult>> {
-    let is_stopped = state.stopped().is_some() || is_budget_used_up(state);
-    let long: Vec<LongResult> = state
-        .long_results()
-        .iter()
-        .take(MAX_AT_ONCE)
-        .cloned()
-        .collect();
-    (!is_stopped && !long.is_empty()).then_some(long)
+    let long = state.long_results().iter().take(MAX_AT_ONCE);
+    let may_ask = state.stopped().is_none() && !is_budget_used_up(state);
+    (may_ask && long.len() > 0).then(|| long.cloned().collect())
 }
 
 fn is_budget_used_up(state: &State) -> bool {
@@ -315,27 +307,21 @@ pub(super) fn model_call(state: &State, purpose: Purpose) -> ModelCall {
         provider: state.provider(),
         tools,
         purpose,
-        is_taken_over: state.provider_is_new(),
+        is_taken_over: state.provider_is_new,
     }
 }
 
-fn conclude(state: &State, reason: StopReason) -> Vec<Entry> {
-    let content = state.plan().conclusion_prompt.clone();
-    vec![
-        Entry::Concluding { reason },
-        Entry::Feedback {
-            content,
-            about: None,
-        },
-    ]
+fn conclude(state: &State, reason: StopReason) -> Decision {
+    let request = Entry::feedback(state.plan().conclusion_prompt.clone());
+    Decision::Append(vec![Entry::Concluding { reason }, request])
 }
 
-/// The entries to append before the next model call, if the conversation is too long for the context window.
+/// The step before the next model call, if the conversation is too long for the context window.
 ///
 /// The oldest results are blanked. If that is not enough, or the provider refuses the request again, the conclusion is
 /// forced. For the conclusion, the results of the last answer may be blanked, too. A strategy without tools has nothing
 /// to blank.
-fn make_room(state: &State) -> Option<Vec<Entry>> {
+fn make_room(state: &State) -> Option<Decision> {
     let window = state.window();
     let plan = state.plan();
 
@@ -353,13 +339,13 @@ fn make_room(state: &State) -> Option<Vec<Entry>> {
         let target = if window.owes_room() { 0 } else { budget };
         return window
             .last_to_blank(target, tools, Elidable::All)
-            .map(|up_to| vec![Entry::Elided { up_to }]);
+            .map(|up_to| Decision::Append(vec![Entry::Elided { up_to }]));
     }
     let up_to = window.last_to_blank(budget / TARGET_DIVISOR, tools, Elidable::BeforeLastAnswer);
     if let Some(up_to) = up_to
         && window.refusals < 2
     {
-        return Some(vec![Entry::Elided { up_to }]);
+        return Some(Decision::Append(vec![Entry::Elided { up_to }]));
     }
     // A window of unknown size may be larger than assumed: then only a refusal of the provider counts.
     let known = configured > 0 || window.was_refused();

@@ -71,12 +71,8 @@ pub fn heading(number: u32, time: &str) -> String {
 /// The event number in the heading that a text begins with.
 pub fn event_in_heading(text: &str) -> Option<u32> {
     let (first, _) = text.split_once('\n')?;
-    first
-        .strip_prefix("[event ")?
-        .split_once(']')?
-        .0
-        .parse()
-        .ok()
+    let (number, _) = first.strip_prefix("[event ")?.split_once(']')?;
+    number.parse().ok()
 }
 
 #[cfg(test)]

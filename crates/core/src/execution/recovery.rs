@@ -78,7 +78,7 @@ pub fn sent_by(state: &State) -> Vec<SentCall> {
 pub fn owed(state: &State, execution: ExecutionId, recoveries: &[Recovery]) -> Vec<Entry> {
     let unknown: Vec<&Recovery> = recoveries
         .iter()
-        .filter(|recovery| recovery.number > state.recovery())
+        .filter(|recovery| recovery.number > state.recovery)
         .collect();
     let Some(last) = unknown.last() else {
         return Vec::new();
@@ -102,14 +102,13 @@ pub fn owed(state: &State, execution: ExecutionId, recoveries: &[Recovery]) -> V
     }
     let mut tools: Vec<&str> = calls.iter().map(|call| call.tool.as_str()).collect();
     tools.dedup();
-    let feedback = (!calls.is_empty() && state.open_calls().is_empty()).then(|| Entry::Feedback {
-        content: format!(
+    let feedback = (!calls.is_empty() && state.open_calls().is_empty()).then(|| {
+        Entry::feedback(format!(
             "The record of the last steps of this investigation was lost, and they are taken again. Calls of these tools \
              had been sent and may have changed something: {}. Their outcome is unknown, and the same call is not sent \
              again. Check the present state before you decide what to do.",
             tools.join(", ")
-        ),
-        about: None,
+        ))
     });
     let fact = Entry::SentBefore {
         recovery: last.number,

@@ -35,11 +35,7 @@ impl fmt::Debug for Text {
 impl OriginalArguments {
     /// Moves the original arguments out of an answer.
     pub(super) fn take(answer: &mut Answer) -> Self {
-        let written = answer
-            .unmasked
-            .take()
-            .map(|unmasked| unmasked.calls)
-            .unwrap_or_default();
+        let written = answer.unmasked.take().unwrap_or_default().calls;
         let arguments = answer.masked_calls.iter().map(|id| {
             let own = written.iter().find(|call| call.id == *id);
             (id.clone(), own.map(|call| Text(call.arguments.clone())))

@@ -1,6 +1,7 @@
 //! Bounds of a thread in a prompt, with a note where a part is left out.
 
 use super::{Exchange, PastCall, Thread};
+use crate::readable::text::beginning;
 
 /// The limit of the alert, in bytes.
 pub(super) const MAX_ALERT_BYTES: usize = 16 * 1024;
@@ -23,7 +24,7 @@ pub(super) fn cut(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();
     }
-    let kept = head(text, bytes);
+    let kept = beginning(text, bytes);
     format!(
         "{kept}\n[cut here: {} of {} bytes are not shown]",
         text.len() - kept.len(),
@@ -52,7 +53,7 @@ fn line(call: &PastCall) -> String {
         .split_whitespace()
         .collect::<Vec<_>>()
         .join(" ");
-    let kept = head(&arguments, MAX_ARGUMENT_BYTES);
+    let kept = beginning(&arguments, MAX_ARGUMENT_BYTES);
     let more = if kept.len() < arguments.len() {
         "…"
     } else {
@@ -118,11 +119,6 @@ fn bare(number: usize, exchange: &Exchange) -> String {
         &cut(&exchange.question, MAX_BARE_QUESTION_BYTES),
         "[this answer is left out to save space]",
     )
-}
-
-fn head(text: &str, bytes: usize) -> &str {
-    text.get(..text.floor_char_boundary(bytes))
-        .unwrap_or_default()
 }
 
 #[cfg(test)]

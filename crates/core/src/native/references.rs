@@ -5,30 +5,30 @@ use std::collections::HashSet;
 use super::{Grounding, OtherSource, Retrieval, Source, Support};
 
 /// A search with what it found, or pages that were read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reference<'a> {
-    /// A search of the web.
-    Search {
-        /// The search queries; at least one.
-        queries: &'a [String],
-        /// The pages that were found, possibly none.
-        sources: &'a [Source],
-        /// The text that each of `sources` supports.
-        supports: &'a [Support],
-        /// The sources other than pages of the web.
-        other_sources: &'a [OtherSource],
-    },
-    /// Pages that the provider read.
-    Pages {
-        /// The pages that were read; empty when the provider reports attempts only.
-        sources: &'a [Source],
-        /// The text that each of `sources` supports.
-        supports: &'a [Support],
-        /// Every attempt to read a page, if the provider reports them.
-        retrievals: &'a [Retrieval],
-        /// The sources that were found without a web search.
-        other_sources: &'a [OtherSource],
-    },
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Reference<'a> {
+    /// The search queries; empty for pages that the provider read.
+    pub queries: &'a [String],
+    /// The pages that were found or read, possibly none; empty when the provider reports attempts to read only.
+    pub sources: &'a [Source],
+    /// The text that each of `sources` supports.
+    pub supports: &'a [Support],
+    /// Every attempt to read a page, if the provider reports them; empty for a search.
+    pub retrievals: &'a [Retrieval],
+    /// The sources other than pages of the web; without queries, those that were found without a web search.
+    pub other_sources: &'a [OtherSource],
+}
+
+impl<'a> From<&'a Grounding> for Reference<'a> {
+    fn from(grounding: &'a Grounding) -> Self {
+        Self {
+            queries: &grounding.queries,
+            sources: &grounding.sources,
+            supports: &grounding.supports,
+            retrievals: &grounding.retrievals,
+            other_sources: &grounding.other_sources,
+        }
+    }
 }
 
 /// The references of an answer's groundings, in their order.
@@ -37,11 +37,7 @@ pub enum Reference<'a> {
 /// were read beside it if their title is their address and no support names them: that is how a service appends them. A
 /// grounding that is repeated, or extended by a later one, is returned once.
 pub fn references(groundings: &[Grounding]) -> Vec<Reference<'_>> {
-    distinct(groundings)
-        .into_iter()
-        .flat_map(of)
-        .flatten()
-        .collect()
+    distinct(groundings).into_iter().flat_map(of).collect()
 }
 
 /// The groundings that are not empty, each once.
@@ -49,15 +45,7 @@ pub(super) fn distinct(groundings: &[Grounding]) -> Vec<&Grounding> {
     let mut seen = HashSet::new();
     let mut kept: Vec<&Grounding> = Vec::new();
     for grounding in groundings.iter().filter(|grounding| has_content(grounding)) {
-        let Grounding {
-            queries,
-            sources,
-            supports,
-            retrievals,
-            other_sources,
-            ..
-        } = grounding;
-        if !seen.insert((queries, sources, supports, retrievals, other_sources)) {
+        if !seen.insert(Reference::from(grounding)) {
             continue;
         }
         match kept.last_mut() {
@@ -98,47 +86,41 @@ fn has_sources(sources: &[Source]) -> bool {
     sources.iter().any(|source| !source.is_blank())
 }
 
-fn of(grounding: &Grounding) -> [Option<Reference<'_>>; 2] {
-    let Grounding {
-        queries,
+fn of(grounding: &Grounding) -> Vec<Reference<'_>> {
+    let whole = Reference::from(grounding);
+    let Reference {
         sources,
-        supports,
         retrievals,
         other_sources,
         ..
-    } = grounding;
+    } = whole;
     if !has_queries(grounding) {
         // Supports alone name no page.
         let has_pages = has_sources(sources) || !retrievals.is_empty() || !other_sources.is_empty();
-        return [
-            has_pages.then_some(Reference::Pages {
-                sources,
-                supports,
-                retrievals,
-                other_sources,
-            }),
-            None,
-        ];
+        let pages = Reference {
+            queries: &[],
+            ..whole
+        };
+        return has_pages.then_some(pages).into_iter().collect();
     }
     let (found, read) = sources
         .split_at_checked(sources.len() - pages_behind(grounding))
         .unwrap_or((sources, &[]));
-    let search = Reference::Search {
-        queries,
+    let mut references = vec![Reference {
         sources: found,
-        supports,
-        other_sources,
-    };
-    let pages = Reference::Pages {
-        sources: read,
-        supports: &[],
-        retrievals,
-        other_sources: &[],
-    };
-    [
-        Some(search),
-        (has_sources(read) || !retrievals.is_empty()).then_some(pages),
-    ]
+        retrievals: &[],
+        ..whole
+    }];
+    if has_sources(read) || !retrievals.is_empty() {
+        references.push(Reference {
+            queries: &[],
+            sources: read,
+            supports: &[],
+            retrievals,
+            other_sources: &[],
+        });
+    }
+    references
 }
 
 /// The number of the last sources that are pages read in addition to the search.
@@ -161,45 +143,26 @@ fn pages_behind(grounding: &Grounding) -> usize {
 impl Reference<'_> {
     /// The text for people, in one line.
     pub fn content(&self) -> String {
-        match self {
-            Self::Search {
-                queries,
-                sources,
-                other_sources,
-                ..
-            } => {
-                let queries = queries
-                    .iter()
-                    .map(|query| flat(query))
-                    .filter(|query| !query.is_empty());
-                let queries: Vec<String> = queries.map(|query| format!("'{query}'")).collect();
-                let read = has_sources(sources).then(|| listed(sources));
-                let found = behind_arrow(read.into_iter().chain(others(other_sources)));
-                format!("Google Search: {}{found}", queries.join(", "))
-            }
-            Self::Pages {
-                sources,
-                retrievals,
-                other_sources,
-                ..
-            } => {
-                let read = has_sources(sources).then(|| listed(sources));
-                let parts = read
-                    .into_iter()
-                    .chain(others(other_sources))
-                    .chain(not_read(retrievals));
-                format!("URL Context{}", behind_arrow(parts))
-            }
+        let read = has_sources(self.sources).then(|| listed(self.sources));
+        let parts: Vec<String> = read
+            .into_iter()
+            .chain(others(self.other_sources))
+            .chain(not_read(self.retrievals))
+            .collect();
+        let found = if parts.is_empty() {
+            String::new()
+        } else {
+            format!(" → {}", parts.join("; "))
+        };
+        if self.queries.is_empty() {
+            return format!("URL Context{found}");
         }
-    }
-}
-
-fn behind_arrow(parts: impl Iterator<Item = String>) -> String {
-    let parts: Vec<String> = parts.collect();
-    if parts.is_empty() {
-        String::new()
-    } else {
-        format!(" → {}", parts.join("; "))
+        let queries = self.queries.iter().map(|query| flat(query));
+        let queries: Vec<String> = queries
+            .filter(|query| !query.is_empty())
+            .map(|query| format!("'{query}'"))
+            .collect();
+        format!("Google Search: {}{found}", queries.join(", "))
     }
 }
 

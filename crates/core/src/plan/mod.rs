@@ -95,7 +95,7 @@ pub enum SuccessPolicy {
 crate::words!(pub SuccessPolicy, pub ALL);
 
 /// The plan of an agent's run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentPlan {
     pub name: String,
     pub strategy: Strategy,
@@ -165,13 +165,11 @@ pub enum ResultForm {
 }
 
 /// The strategy of an agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Strategy {
-    /// The agent makes a single model call without tools (the empty strategy of a configuration).
-    #[strum(serialize = "")]
-    SingleCall,
     /// Tool calls that the model writes as text, until a final answer.
     React,
     /// Structured tool calls until an answer without any.
@@ -180,56 +178,34 @@ pub enum Strategy {
     Synthesis,
     /// The same, for a provider with native thinking.
     SynthesisNativeThinking,
+    /// The agent makes a single model call without tools (the empty strategy of a configuration).
+    #[strum(serialize = "")]
+    #[default]
+    SingleCall,
 }
 
-crate::words!(pub Strategy);
+crate::words!(pub Strategy, pub ALL);
 
 impl Strategy {
-    /// All of them.
-    pub const ALL: [Self; 5] = [
-        Self::React,
-        Self::NativeThinking,
-        Self::Synthesis,
-        Self::SynthesisNativeThinking,
-        Self::SingleCall,
-    ];
-
     /// Whether the model may call tools. Without tools, its first answer is the last one and its first failure ends the
     /// execution.
     pub fn uses_tools(self) -> bool {
-        match self {
-            Self::React | Self::NativeThinking => true,
-            Self::SingleCall | Self::Synthesis | Self::SynthesisNativeThinking => false,
-        }
+        matches!(self, Self::React | Self::NativeThinking)
     }
 
     /// Whether it combines the findings of other agents.
     pub fn synthesises(self) -> bool {
-        match self {
-            Self::Synthesis | Self::SynthesisNativeThinking => true,
-            Self::SingleCall | Self::React | Self::NativeThinking => false,
-        }
+        matches!(self, Self::Synthesis | Self::SynthesisNativeThinking)
     }
 
     /// Whether the request declares the tools; otherwise the prompt describes them to a model that may call tools.
     pub(crate) fn binds_tools(self) -> bool {
-        match self {
-            Self::NativeThinking => true,
-            Self::SingleCall | Self::React | Self::Synthesis | Self::SynthesisNativeThinking => {
-                false
-            }
-        }
+        self == Self::NativeThinking
     }
 
     /// Whether the model writes its calls as text and gets their results as observations. It has no native tools.
     pub fn writes_calls(self) -> bool {
-        match self {
-            Self::React => true,
-            Self::SingleCall
-            | Self::NativeThinking
-            | Self::Synthesis
-            | Self::SynthesisNativeThinking => false,
-        }
+        self == Self::React
     }
 }
 

@@ -16,7 +16,7 @@ use crate::alert::{AlertStatus, Severity};
 use crate::execution::cited_events;
 use crate::execution::entry::{
     About, AlertUpdated, Answer, Entry, FailureSource, Fault, Mark, NotSent, Outcome, ParsedReply,
-    StopReason, Summary, ToolCall, ToolResult,
+    StopReason, Summary, ToolCall,
 };
 use crate::execution::recovery::identity;
 use crate::execution::results;
@@ -52,28 +52,18 @@ pub struct MeasuredTool {
 /// The events of `entries`, which are about to be appended to `state`, in this order: thinking, code and sources of the
 /// provider's own tools, text or final analysis, calls, results. A `ReAct` text becomes the events of its sections.
 pub fn project(state: &State, entries: &[Entry], measured: &Measured) -> Vec<EventDraft> {
-    let analysis = entries.iter().find_map(Entry::analysis);
     let after = entries.iter().skip(1).map(Some).chain([None]);
     entries
         .iter()
         .zip(after)
         .flat_map(|(entry, next): (&Entry, Option<&Entry>)| match entry {
             Entry::Ended { outcome } => ended(state, outcome, entries),
-            Entry::ToolResult(shown) => result(
-                state,
-                shown,
-                &shown.content,
-                Around { entries, next },
-                measured,
-            ),
-            Entry::Observation(shown) => result(
-                state,
-                shown,
-                results::plain(&shown.tool, &shown.content),
-                Around { entries, next },
-                measured,
-            ),
-            Entry::Answer(answer) => answered(state, answer, End { analysis, entries }, measured),
+            Entry::ToolResult(_) | Entry::Observation(_) => {
+                result(state, entry, entries, next, measured)
+                    .into_iter()
+                    .collect()
+            }
+            Entry::Answer(answer) => answered(state, answer, entries, measured),
             Entry::Failed {
                 error,
                 timeout,
@@ -138,18 +128,11 @@ fn switched(state: &State, provider: usize, entries: &[Entry]) -> EventDraft {
 
 /// The event of an update of the alert.
 fn alert_updated(updated: &AlertUpdated) -> EventDraft {
-    let AlertUpdated {
-        content,
-        upto,
-        firing,
-        resolved,
-        severity,
-        status,
-    } = updated;
-    let metadata = json!({"update": upto, "firing": firing, "resolved": resolved});
-    EventDraft::new(EventType::AlertUpdated, content, metadata)
-        .with("severity", severity.map(Severity::as_str))
-        .with("status", status.map(AlertStatus::as_str))
+    let metadata =
+        json!({"update": updated.upto, "firing": updated.firing, "resolved": updated.resolved});
+    EventDraft::new(EventType::AlertUpdated, &updated.content, metadata)
+        .with("severity", updated.severity.map(Severity::as_str))
+        .with("status", updated.status.map(AlertStatus::as_str))
 }
 
 /// The event of a summary, or of the failure to make one. The whole result stays in the store in either case.
@@ -189,19 +172,9 @@ fn error_kind(source: FailureSource, code: &str) -> Option<&str> {
 
 /// The event of an end that no answer and no failed call has an event for.
 fn ended(state: &State, outcome: &Outcome, entries: &[Entry]) -> Vec<EventDraft> {
-    let answers = entries
-        .iter()
-        .any(|entry| matches!(entry, Entry::Answer(_)));
+    let answers = entries.iter().any(|entry| entry.answer().is_some());
     let is_covered = state.model_failure().is_some()
-        || entries.iter().any(|entry: &Entry| {
-            matches!(
-                entry,
-                Entry::Failed {
-                    source: FailureSource::Model | FailureSource::Answer,
-                    ..
-                }
-            )
-        });
+        || entries.iter().any(|entry| entry.model_failure().is_some());
     match outcome {
         Outcome::Completed {
             analysis,
@@ -223,129 +196,106 @@ fn ended(state: &State, outcome: &Outcome, entries: &[Entry]) -> Vec<EventDraft>
     }
 }
 
-/// The entries of the checkpoint in which a result stands.
-#[derive(Clone, Copy)]
-struct Around<'a> {
-    entries: &'a [Entry],
-    /// The entry after the result: the failure of the call, if it has no answer.
-    next: Option<&'a Entry>,
-}
-
-impl Around<'_> {
-    /// Whether the call was sent and its outcome is unknown.
-    fn has_lost(self, call: &str) -> bool {
-        self.entries
-            .iter()
-            .any(|entry| matches!(entry, Entry::Lost { call_id } if call_id == call))
-    }
-}
-
-/// The event of a result. Its metadata distinguishes an error of the tool, a call without an answer, and a lost call.
+/// The event of the result `entry`. Its metadata distinguishes an error of the tool, a call without an answer, and a
+/// lost call. `next` is the entry after the result: the failure of the call, if it has no answer.
 fn result(
     state: &State,
-    shown: &ToolResult,
-    content: &str,
-    around: Around<'_>,
+    entry: &Entry,
+    entries: &[Entry],
+    next: Option<&Entry>,
     measured: &Measured,
-) -> Vec<EventDraft> {
-    let ToolResult {
-        call_id,
-        tool,
-        is_error,
-        not_sent,
-        ..
-    } = shown;
-    if state.tool(tool).is_none() {
-        // The error event in the place of the call covers it.
-        return Vec::new();
-    }
-    let measured = measured.tools.get(call_id).copied().unwrap_or_default();
+) -> Option<EventDraft> {
+    let shown = entry.result()?;
+    // The error event in the place of the call covers a tool that is not offered.
+    state.tool(&shown.tool)?;
+    let content = if let Entry::Observation(_) = entry {
+        results::plain(&shown.tool, &shown.content)
+    } else {
+        &shown.content
+    };
+    let measured = measured
+        .tools
+        .get(&shown.call_id)
+        .copied()
+        .unwrap_or_default();
     let metadata = json!({
-        "tool_name": tool, "call_id": call_id, "is_error": is_error, "took_ms": measured.took_ms,
+        "tool_name": shown.tool, "call_id": shown.call_id, "is_error": shown.is_error, "took_ms": measured.took_ms,
         "bytes": measured.bytes, "cut_to_tokens": measured.cut_to_tokens,
     });
-    let event = EventDraft::new(EventType::ToolResult, content, metadata);
-    let event = event.with("not_sent", not_sent.map(NotSent::as_str));
-    if around.has_lost(call_id) {
-        return vec![event.with("lost", Some(true))];
+    let event = EventDraft::new(EventType::ToolResult, content, metadata)
+        .with("not_sent", shown.not_sent.map(NotSent::as_str));
+    let is_lost = entries
+        .iter()
+        .any(|entry| matches!(entry, Entry::Lost { call_id } if *call_id == shown.call_id));
+    if is_lost {
+        return Some(event.with("lost", Some(true)));
     }
     let Some(Entry::Failed {
         timeout,
         source: FailureSource::Tool,
         ..
-    }) = around.next
+    }) = next
     else {
-        return vec![event];
+        return Some(event);
     };
-    vec![
-        event
-            .with("no_answer", Some(true))
-            .with("timeout", Some(*timeout)),
-    ]
+    let event = event.with("no_answer", Some(true));
+    Some(event.with("timeout", Some(*timeout)))
 }
 
-/// The end of the checkpoint after an answer.
-#[derive(Clone, Copy)]
-struct End<'a> {
-    /// The final analysis, if the answer ends the execution.
-    analysis: Option<&'a str>,
-    entries: &'a [Entry],
+/// The mark on the analysis that ends the checkpoint after an answer.
+fn mark(entries: &[Entry]) -> Option<Mark> {
+    let Some(Entry::Ended {
+        outcome: Outcome::Completed { mark, .. },
+    }) = entries.last()
+    else {
+        return None;
+    };
+    *mark
 }
 
-impl<'a> End<'a> {
-    fn mark(self) -> Option<Mark> {
-        let Some(Entry::Ended {
-            outcome: Outcome::Completed { mark, .. },
-        }) = self.entries.last()
+/// The faults for which a whole answer is asked for once more.
+fn faults(entries: &[Entry]) -> Option<&[Fault]> {
+    entries.iter().find_map(|entry| {
+        let Entry::Feedback {
+            about: Some(About::Answer(faults)),
+            ..
+        } = entry
         else {
             return None;
         };
-        *mark
-    }
-
-    /// The faults for which a whole answer is asked for once more.
-    fn faults(self) -> Option<&'a [Fault]> {
-        self.entries.iter().find_map(|entry| {
-            let Entry::Feedback {
-                about: Some(About::Answer(faults)),
-                ..
-            } = entry
-            else {
-                return None;
-            };
-            Some(faults.as_slice())
-        })
-    }
+        Some(faults.as_slice())
+    })
 }
 
-fn answered(state: &State, answer: &Answer, end: End<'_>, measured: &Measured) -> Vec<EventDraft> {
+fn answered(
+    state: &State,
+    answer: &Answer,
+    entries: &[Entry],
+    measured: &Measured,
+) -> Vec<EventDraft> {
     let mut events: Vec<EventDraft> = refused_tools(state, answer).into_iter().collect();
     if !answer.thinking.trim().is_empty() {
         let metadata = json!({"took_ms": measured.model_ms, "tokens": answer.usage.thinking_tokens, "source": "native"});
         let event = EventDraft::new(EventType::LlmThinking, &answer.thinking, metadata);
         events.push(event.with("signed", answer.is_signed.then_some(true)));
     }
-    let thought = answer
-        .reading
-        .as_ref()
-        .and_then(|reading| reading.thought.as_deref());
+    let reading = answer.reading.as_deref();
+    let thought = reading.and_then(|reading| reading.thought.as_deref());
     if let Some(thought) = thought.filter(|thought| !thought.is_empty()) {
         let metadata = json!({"took_ms": measured.model_ms, "source": "react"});
         events.push(EventDraft::new(EventType::LlmThinking, thought, metadata));
     }
     events.extend(native::events(state.plan().strategy, answer));
-    if let Some(analysis) = end.analysis {
-        events.push(
-            final_analysis(state, answer, analysis, measured)
-                .with("mark", end.mark().map(Mark::as_str)),
-        );
-    } else if let Some(reading) = &answer.reading
-        && end.faults().is_none()
+    if let Some(analysis) = entries.iter().find_map(Entry::analysis) {
+        let event = final_analysis(state, answer, analysis, measured);
+        events.push(event.with("mark", mark(entries).map(Mark::as_str)));
+    } else if let Some(reading) = reading
+        && faults(entries).is_none()
     {
         events.extend(misunderstood(reading));
     } else if !is_blank(&answer.text) {
         let cited = native::citations(state.plan().strategy, answer, &answer.text);
-        let asked_again = asked_again(state, answer, end);
+        let asked_again = asked_again(state, answer, entries);
         let metadata = if cited.is_some() || asked_again.is_some() {
             json!({})
         } else {
@@ -355,10 +305,7 @@ fn answered(state: &State, answer: &Answer, end: End<'_>, measured: &Measured) -
             .with("citations", cited);
         events.push(event.with("asked_again", asked_again));
     }
-    let left_out = answer
-        .reading
-        .as_ref()
-        .and_then(|reading| reading.problem.as_deref());
+    let left_out = reading.and_then(|reading| reading.problem.as_deref());
     events.extend(answer.calls.iter().map(|call| asked(state, call, left_out)));
     events
 }
@@ -385,8 +332,8 @@ fn refused_tools(state: &State, answer: &Answer) -> Option<EventDraft> {
 }
 
 /// The reason why the answer does not count, or does not count yet; `None` for one that does.
-fn asked_again(state: &State, answer: &Answer, end: End<'_>) -> Option<Vec<&'static str>> {
-    if let Some(faults) = end.faults() {
+fn asked_again(state: &State, answer: &Answer, entries: &[Entry]) -> Option<Vec<&'static str>> {
+    if let Some(faults) = faults(entries) {
         return Some(faults.iter().map(|fault| fault.as_str()).collect());
     }
     state.why_not_taken(answer).map(|reason| vec![reason])

@@ -1,5 +1,6 @@
 //! Events of the provider's native tools, which come before the text of the answer.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::execution::entry::Answer;
@@ -28,8 +29,7 @@ pub(super) fn citations(strategy: Strategy, answer: &Answer, text: &str) -> Opti
     if strategy.writes_calls() {
         return None;
     }
-    let cited = native::citations(text, &answer.groundings);
-    (!cited.is_empty()).then(|| json!(cited))
+    filled(&native::citations(text, &answer.groundings))
 }
 
 fn run(run: &Run<'_>) -> EventDraft {
@@ -47,48 +47,31 @@ fn run(run: &Run<'_>) -> EventDraft {
 }
 
 fn reference(reference: &Reference<'_>) -> EventDraft {
-    let (event_type, metadata, supports, others) = match reference {
-        Reference::Search {
-            queries,
-            sources,
-            supports,
-            other_sources,
-        } => {
-            let metadata = json!({"source": SOURCE, "queries": queries, "sources": sources});
-            (
-                EventType::GoogleSearchResult,
-                metadata,
-                supports,
-                other_sources,
-            )
-        }
-        Reference::Pages {
-            sources,
-            supports,
-            other_sources,
-            ..
-        } => (
-            EventType::UrlContextResult,
-            json!({"source": SOURCE, "sources": sources}),
-            supports,
-            other_sources,
-        ),
-    };
-    let retrievals = if let Reference::Pages { retrievals, .. } = reference {
-        retrievals
+    let Reference {
+        queries,
+        sources,
+        supports,
+        retrievals,
+        other_sources,
+    } = *reference;
+    let (event_type, metadata) = if queries.is_empty() {
+        let metadata = json!({"source": SOURCE, "sources": sources});
+        (EventType::UrlContextResult, metadata)
     } else {
-        &[][..]
+        let metadata = json!({"source": SOURCE, "queries": queries, "sources": sources});
+        (EventType::GoogleSearchResult, metadata)
     };
-    let event = EventDraft::new(event_type, reference.content(), metadata).with(
-        "retrievals",
-        (!retrievals.is_empty()).then(|| json!(retrievals)),
-    );
-    event
-        .with("supports", (!supports.is_empty()).then(|| json!(supports)))
+    EventDraft::new(event_type, reference.content(), metadata)
+        .with("retrievals", filled(retrievals))
+        .with("supports", filled(supports))
         .with(
             "other_sources",
-            (!others.is_empty()).then(|| others.iter().map(other).collect::<Value>()),
+            (!other_sources.is_empty()).then(|| other_sources.iter().map(other).collect::<Value>()),
         )
+}
+
+fn filled<T: Serialize>(items: &[T]) -> Option<Value> {
+    (!items.is_empty()).then(|| json!(items))
 }
 
 /// The passages stay in the journal, because they may be long.

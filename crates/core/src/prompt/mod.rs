@@ -127,10 +127,8 @@ pub fn system(briefing: &Briefing<'_>) -> String {
 
 /// The message about a change of the alert during the investigation.
 pub fn alert_update(report: &str) -> String {
-    render(
-        ALERT_UPDATE,
-        &[("fence", &fence_around(&[report])), ("report", report)],
-    )
+    let fence = fence_around(&[report]);
+    render(ALERT_UPDATE, &[("fence", &fence), ("report", report)])
 }
 
 /// Adds the findings of the stage before to the first user message.
@@ -201,14 +199,13 @@ fn reach(tools: &[ToolSpec], instructions: &str) -> String {
 fn runbook(texts: &Texts, url: &str, fetched: Option<&FetchedRunbook>) -> String {
     let section = render(texts.runbook, &[("url", url)]);
     match fetched {
-        Some(FetchedRunbook::Page(text)) if texts.has_runbook => render(
-            RUNBOOK_PAGE,
-            &[
-                ("url", url),
-                ("fence", &fence_around(&[text])),
-                ("text", text),
-            ],
-        ),
+        Some(FetchedRunbook::Page(text)) if texts.has_runbook => {
+            let fence = fence_around(&[text]);
+            render(
+                RUNBOOK_PAGE,
+                &[("url", url), ("fence", &fence), ("text", text)],
+            )
+        }
         Some(FetchedRunbook::Failed(why)) => format!(
             "{section} {}",
             render(RUNBOOK_FAILED, &[("why", &line(why))])

@@ -30,13 +30,12 @@ pub(super) fn problem(text: &str, found: &[&str], quoted: Option<QuotedHeader>) 
     match quoted {
         None | Some(QuotedHeader::Harmless) => missing(text, found),
         Some(QuotedHeader::InQuotation) => {
-            let Problem { summary, message } = missing(text, found);
-            let marks = "A header between fences, behind \">\", in a comment or in an indented block is a quotation and \
-                         counts as text: write those that you mean outside of it.";
-            Problem {
-                summary,
-                message: format!("{message} {marks}"),
-            }
+            let mut problem = missing(text, found);
+            problem.message.push_str(
+                " A header between fences, behind \">\", in a comment or in an indented block is a quotation and counts as \
+                 text: write those that you mean outside of it.",
+            );
+            problem
         }
         Some(QuotedHeader::FinalAnswer) => Problem::new(
             "an end that stands word for word in what came from outside",

@@ -23,7 +23,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use self::quote_check::{QuoteCheck, QuotedHeader};
-use self::sections::Sections;
 use super::plan::ToolSpec;
 
 pub use self::untrusted::UntrustedHeaders;
@@ -88,31 +87,22 @@ pub struct QuoteContext<'a> {
 /// Parses an answer without its conversation. A tool is known if it is one of `tools`; without a list, if its name has
 /// the form `server.tool`.
 pub fn read(text: &str, tools: Option<&[ToolSpec]>) -> Reply {
-    parse(
-        text,
-        QuoteCheck {
-            untrusted: None,
-            tools,
-            is_confirmed: false,
-        },
-    )
+    let check = QuoteCheck {
+        tools,
+        ..QuoteCheck::default()
+    };
+    parse(text, check)
 }
 
 /// Parses an answer of a conversation with untrusted texts. After the feedback that the previous answer only quotes, a
 /// call or final answer that may have been a coincidence counts.
 pub fn read_within(text: &str, tools: &[ToolSpec], context: QuoteContext<'_>) -> Reply {
-    let QuoteContext {
-        untrusted,
-        was_rejected_as_quotation,
-    } = context;
-    parse(
-        text,
-        QuoteCheck {
-            untrusted: Some(untrusted),
-            tools: Some(tools),
-            is_confirmed: was_rejected_as_quotation,
-        },
-    )
+    let check = QuoteCheck {
+        untrusted: Some(context.untrusted),
+        tools: Some(tools),
+        is_confirmed: context.was_rejected_as_quotation,
+    };
+    parse(text, check)
 }
 
 /// An action with an input has precedence over a final answer, because the model cannot know the result of the call.
@@ -131,29 +121,20 @@ fn parse(text: &str, check: QuoteCheck<'_>) -> Reply {
             .map(str::to_owned)
             .or(sections.action);
     }
-    let found = sections.found();
-    let Sections {
-        thought,
-        action,
-        action_input,
-        final_answer,
-        is_late,
-        quoted,
-        ..
-    } = sections;
     let empty = Reply {
-        thought,
-        found,
+        found: sections.found(),
+        thought: sections.thought,
         ..Reply::default()
     };
-    let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
-    match (filled(action), action_input, filled(final_answer)) {
+    let action = filled(sections.action);
+    let final_answer = filled(sections.final_answer);
+    match (action, sections.action_input, final_answer) {
         (Some(action), Some(_), Some(answer)) if inline_header::is_none(&action) => Reply {
             kind: ReplyKind::Final,
             final_answer: Some(answer),
             ..empty
         },
-        (Some(action), Some(input), Some(_)) if is_late && may_change(&action, tools) => {
+        (Some(action), Some(input), Some(_)) if sections.is_late && may_change(&action, tools) => {
             let problem = feedback::late(&action);
             Reply {
                 action: Some(action),
@@ -168,8 +149,8 @@ fn parse(text: &str, check: QuoteCheck<'_>) -> Reply {
             ..empty
         },
         (action, action_input, None) => {
-            let problem = feedback::problem(text, &empty.found, quoted);
-            let quotes = quoted.is_some_and(|quoted| quoted >= QuotedHeader::FinalAnswer);
+            let problem = feedback::problem(text, &empty.found, sections.quoted);
+            let quotes = sections.quoted >= Some(QuotedHeader::FinalAnswer);
             Reply {
                 action,
                 action_input,
@@ -182,15 +163,12 @@ fn parse(text: &str, check: QuoteCheck<'_>) -> Reply {
 
 /// The same answer, whose final answer is not taken because a call in another form stands in it.
 pub(crate) fn call_in_answer(reply: Reply) -> Reply {
-    let Reply { thought, found, .. } = reply;
-    malformed(
-        Reply {
-            thought,
-            found,
-            ..Reply::default()
-        },
-        feedback::call_in_another_form(),
-    )
+    let empty = Reply {
+        thought: reply.thought,
+        found: reply.found,
+        ..Reply::default()
+    };
+    malformed(empty, feedback::call_in_another_form())
 }
 
 fn malformed(empty: Reply, problem: feedback::Problem) -> Reply {
@@ -201,13 +179,14 @@ fn malformed(empty: Reply, problem: feedback::Problem) -> Reply {
     }
 }
 
+fn filled(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.is_empty())
+}
+
 /// Whether an offered tool may change something. Without a list no tool is known.
 fn may_change(name: &str, tools: Option<&[ToolSpec]>) -> bool {
-    tools.is_some_and(|tools| {
-        tools
-            .iter()
-            .any(|tool| tool.name == name && !tool.read_only)
-    })
+    let mut tools = tools.unwrap_or_default().iter();
+    tools.any(|tool| tool.name == name && !tool.read_only)
 }
 
 fn is_offered(name: &str, tools: Option<&[ToolSpec]>) -> bool {
@@ -258,14 +237,9 @@ pub fn conclude(text: &str, untrusted: &UntrustedHeaders) -> Conclusion {
         tools: None,
         is_confirmed: true,
     };
-    let Sections {
-        thought,
-        final_answer,
-        ..
-    } = sections::of(text, check);
-    let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
-    let thought = filled(thought);
-    let analysis = filled(final_answer)
+    let sections = sections::of(text, check);
+    let thought = filled(sections.thought);
+    let analysis = filled(sections.final_answer)
         .or_else(|| thought.clone())
         .unwrap_or_else(|| text.trim().to_owned());
     Conclusion { thought, analysis }

@@ -75,27 +75,18 @@ pub(super) fn of(text: &str, check: QuoteCheck<'_>) -> Sections {
         rest = below.trim_start_matches('\n');
     }
     parser.close(text.len() - rest.len());
-    let SectionParser {
-        found, quoted, own, ..
-    } = parser;
-    let FoundSections {
-        thought,
-        action,
-        action_input,
-        final_answer,
-        is_late,
-    } = found;
+    let found = parser.found;
     let awaits_name =
-        action_input.is_some() && action.is_none_or(|action| action.name().is_empty());
+        found.action_input.is_some() && found.action.is_none_or(|action| action.name().is_empty());
     Sections {
-        thought: thought.map(SectionText::prose),
-        action: action.map(|piece| piece.name().to_owned()),
-        action_input: action_input.map(SectionText::input),
-        final_answer: final_answer.map(SectionText::prose),
-        is_late,
-        quoted,
+        thought: found.thought.map(SectionText::prose),
+        action: found.action.map(|piece| piece.name().to_owned()),
+        action_input: found.action_input.map(SectionText::input),
+        final_answer: found.final_answer.map(SectionText::prose),
+        is_late: found.is_late,
+        quoted: parser.quoted,
         own: if awaits_name {
-            own.join("\n")
+            parser.own.join("\n")
         } else {
             String::new()
         },
@@ -223,17 +214,13 @@ impl<'a> SectionParser<'a> {
         if line.starts_with("[Based on") {
             return !in_answer || self.offset(line) >= self.last_paragraph;
         }
-        header.is_some_and(
-            |Header {
-                 kind, style, after, ..
-             }| {
-                let is_sure = matches!(style, HeaderStyle::Plain | HeaderStyle::Emphasised);
-                let is_meant = !in_answer && kind == HeaderKind::Observation && is_sure;
-                is_meant
-                    && !OWN_WORDS.iter().any(|own| line.contains(own))
-                    && !self.check.observes(self.from(after))
-            },
-        )
+        header.is_some_and(|header: Header<'_>| {
+            let is_sure = matches!(header.style, HeaderStyle::Plain | HeaderStyle::Emphasised);
+            let is_meant = !in_answer && header.kind == HeaderKind::Observation && is_sure;
+            is_meant
+                && !OWN_WORDS.iter().any(|own| line.contains(own))
+                && !self.check.observes(self.from(header.after))
+        })
     }
 
     /// Whether a header is the model's own, and not quoted from an untrusted text.
@@ -364,21 +351,13 @@ impl<'a> SectionParser<'a> {
             .map(|divided| self.divided(divided, Section::ActionInput))
     }
 
-    fn divided(
-        &self,
-        SplitLine {
-            before,
-            after,
-            unclosed,
-        }: SplitLine<'a>,
-        section: Section,
-    ) -> SectionStart<'a> {
+    fn divided(&self, line: SplitLine<'a>, section: Section) -> SectionStart<'a> {
         SectionStart {
-            end: self.offset(before) + before.len(),
+            end: self.offset(line.before) + line.before.len(),
             section,
             style: HeaderStyle::Plain,
-            after,
-            unclosed,
+            after: line.after,
+            unclosed: line.unclosed,
         }
     }
 
@@ -420,14 +399,10 @@ impl<'a> SectionParser<'a> {
 
     /// Stores the open section, which ends at `end`.
     fn close(&mut self, end: usize) {
-        let Some(OpenSection {
-            header,
-            indent,
-            is_late,
-        }) = self.open.take()
-        else {
+        let Some(open) = self.open.take() else {
             return;
         };
+        let header = open.header;
         let text = self
             .text
             .get(self.offset(header.after)..end)
@@ -435,7 +410,7 @@ impl<'a> SectionParser<'a> {
         let piece = SectionText {
             text,
             unclosed: header.unclosed,
-            indent,
+            indent: open.indent,
         };
         let (slot, is_empty) = match header.section {
             Section::Thought => (&mut self.found.thought, piece.is_blank()),
@@ -446,7 +421,7 @@ impl<'a> SectionParser<'a> {
         if slot.is_none() || !is_empty {
             *slot = Some(piece);
             if header.section == Section::Action {
-                self.found.is_late = is_late;
+                self.found.is_late = open.is_late;
             }
         }
     }

@@ -51,13 +51,10 @@ fn described(description: &str, timeline: &str) -> ToolSpec {
     let parameters_schema = include_str!("schema.json")
         .trim()
         .replace(", \"timeline\": {}", timeline);
-    let name = TOOL.to_owned();
-    let description = description.to_owned();
-
     ToolSpec {
-        name,
+        name: TOOL.to_owned(),
         original_name: None,
-        description,
+        description: description.to_owned(),
         parameters_schema,
         read_only: true,
     }
@@ -123,12 +120,6 @@ impl WholeResult<'_> {
     fn heading(&self, part: &str) -> String {
         format!("event {} ({}), {part}\n", self.event, self.tool)
     }
-}
-
-/// The beginning of a text, of at most `bytes`, that ends with a whole character.
-fn head(text: &str, bytes: usize) -> &str {
-    text.get(..text.floor_char_boundary(bytes))
-        .unwrap_or_default()
 }
 
 #[cfg(test)]

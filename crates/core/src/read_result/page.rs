@@ -4,7 +4,8 @@
 
 use std::fmt::Write as _;
 
-use super::{WholeResult, head};
+use super::WholeResult;
+use crate::readable::text::beginning;
 
 /// The smallest part of a line that is worth a page.
 const MIN_PART_BYTES: usize = 40;
@@ -40,7 +41,7 @@ pub(super) fn lines(source: &WholeResult<'_>, from: usize, count: usize) -> Resu
         if line.len() > room {
             // The rest of a line that is too long for any page is read by its bytes.
             if page.is_empty() {
-                let part = head(line, room.max(MIN_PART_BYTES));
+                let part = beginning(line, room.max(MIN_PART_BYTES));
                 writeln!(page, "{prefix}{part}").ok();
                 let rest = begins_at + part.len();
                 note = Some(format!(
@@ -80,16 +81,10 @@ pub(super) fn bytes(source: &WholeResult<'_>, from: usize, count: usize) -> Resu
     let mut page = String::new();
     let mut taken = 0;
 
-    for line in head(rest, count.max(4)).split_inclusive('\n') {
+    for line in beginning(rest, count.max(4)).split_inclusive('\n') {
         let room = source.max_bytes.saturating_sub(page.len() + 3);
-        let part = head(
-            line,
-            if page.is_empty() {
-                room.max(MIN_PART_BYTES)
-            } else {
-                room
-            },
-        );
+        let least = if page.is_empty() { MIN_PART_BYTES } else { 0 };
+        let part = beginning(line, room.max(least));
         if part.is_empty() {
             break;
         }

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use super::WholeResult;
 use super::request::Search;
-use super::{WholeResult, head};
+use crate::readable::text::beginning;
 
 /// More matches are not counted.
 const MAX_MATCHES: usize = 10_000;
@@ -34,13 +35,13 @@ pub(super) fn search(source: &WholeResult<'_>, search: &Search) -> Result<String
         return Err(format!(
             "the result of event {} does not contain {:?}",
             source.event,
-            head(&search.text, 100)
+            beginning(&search.text, 100)
         ));
     }
     if from > total {
         return Err(format!(
             "there is no match {from}: {:?} occurs {total} times",
-            head(&search.text, 100)
+            beginning(&search.text, 100)
         ));
     }
     let mut page = String::new();
@@ -54,7 +55,7 @@ pub(super) fn search(source: &WholeResult<'_>, search: &Search) -> Result<String
         page.push_str(&block);
         last += 1;
     }
-    let page = head(&page, source.max_bytes.max(MAX_LINE_BYTES));
+    let page = beginning(&page, source.max_bytes.max(MAX_LINE_BYTES));
     let counted = if total == MAX_MATCHES {
         format!("at least {total}")
     } else {
@@ -155,7 +156,7 @@ fn shortened(line: &str) -> String {
     if line.len() <= MAX_LINE_BYTES {
         return line.to_owned();
     }
-    format!("{}… ({} bytes)", head(line, AROUND_BYTES), line.len())
+    format!("{}… ({} bytes)", beginning(line, AROUND_BYTES), line.len())
 }
 
 /// The surroundings of a match, with the offset at which they begin in the result.

@@ -72,6 +72,12 @@ pub fn one_line(text: &str, charset: Charset) -> String {
         .join(" ")
 }
 
+/// The beginning of a text, at most `bytes` long, that ends with a whole character.
+pub(crate) fn beginning(text: &str, bytes: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes))
+        .unwrap_or_default()
+}
+
 /// The parts that exist, with `separator` between them.
 pub fn join(parts: impl IntoIterator<Item = Option<String>>, separator: &str) -> String {
     parts

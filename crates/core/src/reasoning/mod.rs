@@ -144,17 +144,13 @@ impl Splitter {
             return;
         }
         let kind = if self.is_reasoning {
+            self.split.reasoning.push_str(text);
             PieceKind::Reasoning
         } else {
+            self.code.read(text);
+            self.split.text.push_str(text);
             PieceKind::Text
         };
-        match kind {
-            PieceKind::Reasoning => self.split.reasoning.push_str(text),
-            PieceKind::Text => {
-                self.code.read(text);
-                self.split.text.push_str(text);
-            }
-        }
         match pieces.last_mut() {
             Some(last) if last.kind == kind => last.text.push_str(text),
             Some(_) | None => pieces.push(Piece {
@@ -219,11 +215,8 @@ impl Splitter {
         while let Some(text) = without_last_token(&self.split.text).map(str::to_owned) {
             self.split.text = text;
         }
-        if let Some(text) = self
-            .has_tags
-            .then(|| unwrapped(&self.split.text))
-            .flatten()
-            .map(str::to_owned)
+        if self.has_tags
+            && let Some(text) = unwrapped(&self.split.text).map(str::to_owned)
         {
             self.split.text = text;
         }

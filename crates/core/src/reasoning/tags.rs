@@ -167,18 +167,14 @@ fn named(text: &str) -> Match {
     match (behind.is_empty(), of_name(name)) {
         _ if name.len() > MAX_NAME => Match::None,
         (true, _) => Match::Begun,
-        (false, _) if name.eq_ignore_ascii_case("details") => fold(
-            behind_name(
-                if is_close {
-                    Tag::CloseFold
-                } else {
-                    Tag::OpenFold
-                },
-                behind,
-                length,
-            ),
-            text,
-        ),
+        (false, _) if name.eq_ignore_ascii_case("details") => {
+            let tag = if is_close {
+                Tag::CloseFold
+            } else {
+                Tag::OpenFold
+            };
+            fold(behind_name(tag, behind, length), text)
+        }
         (false, None) => Match::None,
         (false, Some(_)) if is_close => behind_name(Tag::Close, behind, length),
         (false, Some(tag)) => behind_name(tag, behind, length),
@@ -254,14 +250,9 @@ fn behind_name(tag: Tag, behind: &str, length: usize) -> Match {
             let is_empty = behind
                 .get(..end)
                 .is_some_and(|attributes| attributes.trim_end().ends_with('/'));
-            Match::Tag(
-                if is_empty && tag == Tag::Open {
-                    Tag::Answer
-                } else {
-                    tag
-                },
-                length + end + 1,
-            )
+            let is_answer = is_empty && tag == Tag::Open;
+            let tag = if is_answer { Tag::Answer } else { tag };
+            Match::Tag(tag, length + end + 1)
         }
         Some(_) => Match::None,
         None if behind.len() < MAX_TAG => Match::Begun,

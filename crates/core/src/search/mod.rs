@@ -22,9 +22,3 @@ const MAX_WORDS: usize = 250;
 const MAX_LABELS: usize = 500;
 /// Words of a query: further ones are left out.
 const MAX_QUERY_WORDS: usize = 32;
-
-/// The beginning of a text, at most `bytes` long.
-fn beginning(text: &str, bytes: usize) -> &str {
-    text.get(..text.floor_char_boundary(bytes))
-        .unwrap_or_default()
-}

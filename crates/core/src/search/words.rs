@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::labels::label_words;
-use super::{MAX_TEXT_BYTES, MAX_WORDS, beginning};
+use super::{MAX_TEXT_BYTES, MAX_WORDS};
+use crate::readable::text::beginning;
 
 /// A shorter word is none, of a longer one the beginning counts.
 const MIN_WORD_BYTES: usize = 2;
@@ -26,10 +27,8 @@ impl Searchable {
     /// Every word of the session.
     pub fn words(&self) -> Vec<String> {
         let mut words = alert_words(&[&self.title, &self.alert_type], &self.text);
-        words.extend(analysis_words(
-            self.summary.as_deref(),
-            self.analysis.as_deref(),
-        ));
+        let analysis = analysis_words(self.summary.as_deref(), self.analysis.as_deref());
+        words.extend(analysis);
         words
     }
 }

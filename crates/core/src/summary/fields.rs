@@ -131,10 +131,7 @@ pub fn fields(analysis: &str) -> Fields {
         return found;
     }
     let mut found = Fields::default();
-    let mut reader = FieldReader {
-        open: None,
-        code: None,
-    };
+    let mut reader = FieldReader::default();
     let mut is_first = true;
     let lines = analysis
         .lines()
@@ -158,10 +155,7 @@ pub fn fields(analysis: &str) -> Fields {
 /// The analysis without the lines at its beginning that are its fields; whole if it begins with none.
 pub fn below(analysis: &str) -> &str {
     let mut found = Fields::default();
-    let mut reader = FieldReader {
-        open: None,
-        code: None,
-    };
+    let mut reader = FieldReader::default();
 
     let mut at = 0;
     let mut end = 0;
@@ -207,15 +201,14 @@ fn of_object(analysis: &str) -> Option<Fields> {
             Value::Null | Value::Bool(_) | Value::Object(_) => {}
         }
     }
-    found.form = if found.cause.is_some() {
-        Form::Loose
-    } else {
-        Form::Missing
-    };
+    if found.cause.is_some() {
+        found.form = Form::Loose;
+    }
     Some(found)
 }
 
 /// The field that the next line may belong to.
+#[derive(Default)]
 struct FieldReader {
     open: Option<Label>,
     /// The fence of the block of code around the line.

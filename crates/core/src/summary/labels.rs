@@ -3,13 +3,9 @@
 /// A line of the form that an analysis has (`prompts/answer_form.md`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
 pub(super) enum Label {
-    #[strum(serialize = "Cause")]
     Cause,
-    #[strum(serialize = "Sure")]
     Sure,
-    #[strum(serialize = "Now")]
     Now,
-    #[strum(serialize = "Evidence")]
     Evidence,
     #[strum(serialize = "Do next")]
     Next,
@@ -137,6 +133,17 @@ pub(super) struct Labelled<'a> {
     pub(super) is_strict: bool,
 }
 
+impl<'a> Labelled<'a> {
+    fn loose(label: Label, text: &'a str) -> Option<Self> {
+        let is_strict = false;
+        Some(Self {
+            label,
+            text,
+            is_strict,
+        })
+    }
+}
+
 /// Marks of lists, headings, quotes and emphasis around a label.
 const MARKS: [char; 9] = ['*', '_', '#', '>', '-', '•', '`', '|', ' '];
 
@@ -160,20 +167,12 @@ pub(super) fn labelled(line: &str) -> Option<Labelled<'_>> {
     if let Some(cells) = bare.strip_prefix('|') {
         let (word, text) = cells.split_once('|')?;
         let text = text.trim().trim_end_matches('|').trim();
-        return Label::of(word.trim_matches(MARKS)).map(|label| Labelled {
-            label,
-            text,
-            is_strict: false,
-        });
+        return Labelled::loose(Label::of(word.trim_matches(MARKS))?, text);
     }
     let is_heading = line.starts_with('#') || is_bold(bare);
     if is_heading {
         let word = without_number(bare.trim_matches(MARKS));
-        return Label::of(word.trim_matches(MARKS)).map(|label| Labelled {
-            label,
-            text: "",
-            is_strict: false,
-        });
+        return Labelled::loose(Label::of(word.trim_matches(MARKS))?, "");
     }
     said(bare)
 }
@@ -184,11 +183,7 @@ fn said(bare: &str) -> Option<Labelled<'_>> {
         if let Some((word, text)) = bare.split_once(separator)
             && let Some(label) = Label::of(word.trim_matches(MARKS))
         {
-            return Some(Labelled {
-                label,
-                text: text.trim(),
-                is_strict: false,
-            });
+            return Labelled::loose(label, text.trim());
         }
     }
     let sentence = bare.trim_start_matches(MARKS);
@@ -202,11 +197,7 @@ fn said(bare: &str) -> Option<Labelled<'_>> {
     let named = words
         .into_iter()
         .find(|(word, _)| CAUSES.contains(&word.trim_matches(MARKS).to_lowercase().as_str()));
-    named.map(|(_, text)| Labelled {
-        label: Label::Cause,
-        text: text.trim(),
-        is_strict: false,
-    })
+    named.and_then(|(_, text)| Labelled::loose(Label::Cause, text.trim()))
 }
 
 /// A line without the header of the `ReAct` format.

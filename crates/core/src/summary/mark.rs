@@ -82,16 +82,10 @@ impl Mark {
     /// Whether a session with this mark covers later alerts as one without a mark does. `store/sql/open.sql` has them,
     /// too.
     pub fn covers(self) -> bool {
-        match self {
-            Self::NoCause | Self::UnknownSource | Self::NotCombined => true,
-            Self::Unknown
-            | Self::MissingServer
-            | Self::CallsFailed
-            | Self::NoSource
-            | Self::Incomplete
-            | Self::NotLooked
-            | Self::NoTools => false,
-        }
+        matches!(
+            self,
+            Self::NoCause | Self::UnknownSource | Self::NotCombined
+        )
     }
 
     /// Whether it says something about the work of all stages. The others are about the sources of one analysis.

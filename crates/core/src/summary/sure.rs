@@ -76,14 +76,10 @@ impl Sure {
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let behind = text.get(digits..).unwrap_or_default().trim_start();
         let percent = text.get(..digits).and_then(|number| number.parse().ok());
-        match (
-            percent,
-            behind
-                .strip_prefix('%')
-                .or_else(|| behind.strip_prefix("percent")),
-        ) {
-            (Some(percent @ 0..=100), Some(_)) => (Some(Self::of_percent(percent)), text),
-            (Some(_) | None, _) => (None, text),
+        let is_percent = behind.starts_with('%') || behind.starts_with("percent");
+        match percent {
+            Some(percent @ 0..=100) if is_percent => (Some(Self::of_percent(percent)), text),
+            Some(_) | None => (None, text),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Deserializer, Value};
 
-use super::{names_tool, offered};
+use super::{names_tool, offered, spellings};
 use crate::plan::ToolSpec;
 
 /// The beginnings of JSON that are tried.
@@ -76,11 +76,9 @@ pub(super) fn is_only_calls(text: &str, tools: &[ToolSpec]) -> bool {
 
 /// Whether the beginning of a JSON value has the name of a tool and the key of its arguments.
 fn is_begun_call(text: &str, tools: &[ToolSpec]) -> bool {
-    let names = tools
-        .iter()
-        .flat_map(|tool| [tool.name.clone(), tool.name.replacen('.', "__", 1)]);
+    let mut names = tools.iter().flat_map(spellings);
     let has = |word: &str| text.contains(&format!("\"{word}\""));
-    ARGUMENTS.iter().any(|key| has(key)) && names.into_iter().any(|name| has(&name))
+    ARGUMENTS.iter().any(|key| has(key)) && names.any(|name| has(&name))
 }
 
 fn is_call(value: &Value, tools: &[ToolSpec], depth: usize) -> bool {

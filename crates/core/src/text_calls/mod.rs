@@ -14,6 +14,7 @@ use self::markup::Opener;
 use self::tags::TagRole;
 use super::code::{ends, fence};
 use super::plan::ToolSpec;
+use super::readable::text::beginning;
 use super::summary::names_cause;
 
 /// Bytes after the beginning of a markup that have to hold the name of a tool or the form of a call.
@@ -99,10 +100,7 @@ pub(crate) fn has_snippet(outside: &str, snippet: &str) -> bool {
 
 /// The beginning of a call, in the form that is compared.
 fn snippet(call: &str) -> String {
-    bare(
-        call.get(..call.floor_char_boundary(SNIPPET_BYTES))
-            .unwrap_or_default(),
-    )
+    bare(beginning(call, SNIPPET_BYTES))
 }
 
 /// A text without white space and without the escapes of JSON.
@@ -128,9 +126,7 @@ fn in_markup(text: &str, prose: &str, tools: &[ToolSpec]) -> Vec<usize> {
     found
         .filter(|(at, opener): &(usize, &Opener)| {
             let behind = text.get(at + opener.word.len()..).unwrap_or_default();
-            let behind = behind
-                .get(..behind.floor_char_boundary(REACH_BYTES))
-                .unwrap_or_default();
+            let behind = beginning(behind, REACH_BYTES);
             opener.begins_call(behind) || names_tool(behind, tools)
         })
         .map(|(at, _)| at)
@@ -139,15 +135,18 @@ fn in_markup(text: &str, prose: &str, tools: &[ToolSpec]) -> Vec<usize> {
 
 /// The text after the name of an offered tool with which it begins, in the spelling of the plan or of a function.
 fn offered<'t>(text: &'t str, tools: &[ToolSpec]) -> Option<&'t str> {
-    let behind = |name: &str| {
-        text.strip_prefix(name).filter(|behind| {
+    let mut names = tools.iter().flat_map(spellings);
+    names.find_map(|name| {
+        text.strip_prefix(name.as_str()).filter(|behind: &&str| {
             !behind
                 .starts_with(|letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-'))
         })
-    };
-    tools
-        .iter()
-        .find_map(|tool| behind(&tool.name).or_else(|| behind(&tool.name.replacen('.', "__", 1))))
+    })
+}
+
+/// The name of a tool, as in the plan and as that of a function.
+fn spellings(tool: &ToolSpec) -> [String; 2] {
+    [tool.name.clone(), tool.name.replacen('.', "__", 1)]
 }
 
 /// Whether code is a call, in a markup or as in a program.
@@ -160,78 +159,67 @@ fn begins_call(code: &str, tools: &[ToolSpec]) -> bool {
 
 /// The fence with which a text ends: its offset and its code.
 fn last_fence(text: &str) -> Option<(usize, &str)> {
-    let mut open = None;
-    let mut last = None;
-    let mut at = 0;
+    let last = fences(text).pop()?;
+    (last.behind?.trim().is_empty()).then_some((last.begin, last.code))
+}
 
+/// A fence in a text.
+struct Fence<'t> {
+    begin: usize,
+    /// The words of its first line, in small letters.
+    info: String,
+    code: &'t str,
+    /// The text after it; `None` for a fence without an end.
+    behind: Option<&'t str>,
+}
+
+fn fences(text: &str) -> Vec<Fence<'_>> {
+    let mut found: Vec<Fence<'_>> = Vec::new();
+    let mut open = None;
+    let mut at = 0;
     for line in text.split_inclusive('\n') {
+        let end = at + line.len();
         match open {
             None => {
-                open = fence(line).map(|mark| (mark, at, at + line.len()));
-                last = last.filter(|_last| open.is_none() && line.trim().is_empty());
+                if let Some(mark) = fence(line) {
+                    let info = line.trim().trim_start_matches(mark.sign).trim();
+                    found.push(Fence {
+                        begin: at,
+                        info: info.to_ascii_lowercase(),
+                        code: text.get(end..).unwrap_or_default(),
+                        behind: None,
+                    });
+                    open = Some((mark, end));
+                }
             }
-            Some((mark, begin, content)) if ends(line.trim_end_matches(['\n', '\r']), mark) => {
-                last = text.get(content..at).map(|code| (begin, code));
+            Some((mark, content)) if ends(line.trim_end_matches(['\n', '\r']), mark) => {
+                if let Some(last) = found.last_mut() {
+                    last.code = text.get(content..at).unwrap_or_default();
+                    last.behind = text.get(end..);
+                }
                 open = None;
             }
             Some(_) => {}
         }
-        at += line.len();
+        at = end;
     }
-    last
+    found
 }
 
 /// Whether the text has the name of an offered tool, in the spelling of the plan or of a function.
 fn names_tool(text: &str, tools: &[ToolSpec]) -> bool {
-    tools
-        .iter()
-        .any(|tool| text.contains(&tool.name) || text.contains(&tool.name.replacen('.', "__", 1)))
+    let mut names = tools.iter().flat_map(spellings);
+    names.any(|name| text.contains(&name))
 }
 
 /// The offset of a fence that Gemini writes around a call, and of one around a JSON call at the end of the answer.
-fn in_a_fence(text: &str, tools: &[ToolSpec]) -> Vec<usize> {
-    let mut found = Vec::new();
-    let mut open = None;
-    let mut at = 0;
-
-    for line in text.split_inclusive('\n') {
-        match open {
-            None => {
-                if let Some(mark) = fence(line) {
-                    let info = line
-                        .trim()
-                        .trim_start_matches(mark.sign)
-                        .trim()
-                        .to_ascii_lowercase();
-                    open = Some((mark, at, at + line.len(), info));
-                }
-            }
-            Some((mark, begin, content, ref info))
-                if ends(line.trim_end_matches(['\n', '\r']), mark) =>
-            {
-                let code = text.get(content..at);
-                let rest = text.get(at + line.len()..);
-
-                let is_call = code.is_some_and(|code| json::is_only_calls(code, tools));
-                let is_last = rest.is_some_and(|rest| rest.trim().is_empty());
-                if markup::FENCES.contains(&info.as_str()) || (is_last && is_call) {
-                    found.push(begin);
-                }
-                open = None;
-            }
-            Some(_) => {}
-        }
-        at += line.len();
-    }
-    if let Some((_, begin, content, info)) = open
-        && (markup::FENCES.contains(&info.as_str())
-            || text
-                .get(content..)
-                .is_some_and(|code| json::is_only_calls(code, tools)))
-    {
-        found.push(begin);
-    }
-    found
+fn in_a_fence(text: &str, tools: &[ToolSpec]) -> impl Iterator<Item = usize> {
+    let calls = fences(text).into_iter().filter(|fence: &Fence<'_>| {
+        let is_last = fence.behind.is_none_or(|behind| behind.trim().is_empty());
+        markup::FENCES.contains(&fence.info.as_str())
+            || is_last && json::is_only_calls(fence.code, tools)
+    });
+    calls.map(|fence| fence.begin)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::{names_tool, offered};
 use crate::plan::ToolSpec;
+use crate::readable::text::beginning;
 
 /// The longest beginning of a tag that is read.
 const MAX_HEAD_CHARS: usize = 48;
@@ -65,9 +66,7 @@ fn read(inner: &str, open: &str, tools: &[ToolSpec]) -> Option<TagRole> {
     }
     let is_closed = rest.starts_with(['>', ']']);
     let behind = if is_closed { rest.get(1..)? } else { rest };
-    let behind = behind
-        .get(..behind.floor_char_boundary(REACH_BYTES))
-        .unwrap_or_default();
+    let behind = beginning(behind, REACH_BYTES);
     let content = behind.trim_start();
     let has_structure = is_closed && content.starts_with(['{', '[', '<']);
     let letters: String = head

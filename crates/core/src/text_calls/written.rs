@@ -1,6 +1,6 @@
 //! Calls that a model writes without any markup: as in a program, or as lines with labels.
 
-use super::offered;
+use super::{offered, spellings};
 use crate::plan::ToolSpec;
 
 /// Words that may precede the name of a tool.
@@ -82,18 +82,11 @@ fn pair(prose: &str, tools: &[ToolSpec], names: &[&str], arguments: &[&str]) -> 
             .iter()
             .find_map(|label| first.strip_prefix(label))?
             .trim_matches(is_mark);
-        let is_tool = tools.iter().any(|tool| {
-            spellings(tool)
-                .iter()
-                .any(|one| one.eq_ignore_ascii_case(name))
-        });
+        let mut spellings = tools.iter().flat_map(spellings);
+        let is_tool = spellings.any(|one| one.eq_ignore_ascii_case(name));
         let second = lines.next()?;
         (is_tool && arguments.iter().any(|label| second.starts_with(label))).then_some(at)
     })
-}
-
-fn spellings(tool: &ToolSpec) -> [String; 2] {
-    [tool.name.clone(), tool.name.replacen('.', "__", 1)]
 }
 
 /// A line in small letters, without the marks of Markdown at its beginning.

@@ -98,15 +98,12 @@ impl Live {
 
     /// The unfinished answers that are requested again with this delta: by another worker, or by another attempt.
     pub fn superseded_by(&self, delta: &Delta) -> impl Iterator<Item = &LiveAnswer> {
-        let epoch = delta.epoch;
-        let execution = delta.execution_id;
-        let iteration = delta.iteration;
-        let attempt = delta.attempt;
-
-        let is_current = epoch >= self.epoch;
+        let is_current = delta.epoch >= self.epoch;
         self.answers.iter().filter(move |answer: &&LiveAnswer| {
-            let is_earlier = answer.call.iteration == iteration && answer.call.attempt < attempt;
-            is_current && (answer.epoch < epoch || answer.execution == execution && is_earlier)
+            let is_earlier =
+                answer.call.iteration == delta.iteration && answer.call.attempt < delta.attempt;
+            let is_again = answer.execution == delta.execution_id && is_earlier;
+            is_current && (answer.epoch < delta.epoch || is_again)
         })
     }
 

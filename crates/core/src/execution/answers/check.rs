@@ -33,7 +33,7 @@ fn message(fault: Fault, sources: &Sources) -> String {
 /// that of the answer. The answer to a question only has to cite what exists.
 fn faults(state: &State, analysis: &str, sources: &Sources, usage: Usage) -> Vec<Fault> {
     let plan = state.plan();
-    if state.was_asked_again()
+    if state.was_asked_again
         || !may_ask_again(state, usage)
         || plan.answer_check == AnswerCheck::Off
     {
@@ -44,9 +44,9 @@ fn faults(state: &State, analysis: &str, sources: &Sources, usage: Usage) -> Vec
     Fault::ALL
         .into_iter()
         .filter(|fault: &Fault| match fault {
-            Fault::NotLooked => is_first && !state.has_looked(),
+            Fault::NotLooked => is_first && !state.has_looked,
             Fault::NoCause => is_investigation && !names_cause(analysis),
-            Fault::NoSource => is_first && state.has_looked() && sources.are_none(),
+            Fault::NoSource => is_first && state.has_looked && sources.are_none(),
             Fault::UnknownSource => !sources.unknown.is_empty(),
         })
         .collect()

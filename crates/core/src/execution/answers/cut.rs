@@ -2,9 +2,8 @@
 //!
 //! The answer stays in the conversation as text; its calls and the provider's own form, which contains them, do not.
 
-use crate::execution::absorb::{drop_calls, failure};
-use crate::execution::entry::{Answer, Entry, FailureSource, Finish, ParsedReply};
-use crate::execution::results::CallError;
+use crate::execution::absorb::{drop_calls, unusable};
+use crate::execution::entry::{Answer, Entry, Finish, ParsedReply};
 use crate::execution::state::State;
 use crate::react::{self, ReplyKind};
 use crate::vocabulary::ErrorCode;
@@ -28,14 +27,10 @@ pub(in crate::execution) fn switched(state: &State, answer: Answer, code: ErrorC
 /// A failed iteration.
 pub(in crate::execution) fn failed(state: &State, answer: Answer, code: ErrorCode) -> Vec<Entry> {
     let message = format!("the answer does not count: {}", how(answer.finish));
-    let error = CallError {
-        message: &message,
-        timeout: false,
-    };
     let request = request(state, answer.finish);
     vec![
         Entry::Answer(without_calls(answer)),
-        failure(FailureSource::Answer, code.as_str(), error),
+        unusable(code, &message),
         request,
     ]
 }
@@ -86,14 +81,10 @@ fn request(state: &State, finish: Finish) -> Entry {
         }
         Finish::Paused | Finish::Error | Finish::Other => "Give it again, whole.",
     };
-    let content = format!(
+    Entry::feedback(format!(
         "Your previous answer does not count: {}. No call in it was made. {request}",
         how(finish)
-    );
-    Entry::Feedback {
-        content,
-        about: None,
-    }
+    ))
 }
 
 /// The analysis of a last answer, whatever it requests; the parsed text is stored with the answer.
@@ -102,12 +93,9 @@ pub(in crate::execution) fn analysis_of(state: &State, answer: &mut Answer) -> S
         return answer.text.clone();
     }
     let conclusion = react::conclude(&answer.text, state.quote_context().untrusted);
-    let kind = ReplyKind::Final;
-    let thought = conclusion.thought;
-
     answer.reading = Some(Box::new(ParsedReply {
-        kind,
-        thought,
+        kind: ReplyKind::Final,
+        thought: conclusion.thought,
         problem: None,
         quotes: false,
     }));

@@ -74,7 +74,7 @@ pub fn mark(state: &State, analysis: &str, answer: Option<&Answer>) -> Option<Ma
     let is_question = plan.citable.is_some();
     let has_context = state.context().is_some();
     let has_native_work = has_native_work(state, answer);
-    let has_looked = state.has_looked() || has_native_work;
+    let has_looked = state.has_looked || has_native_work;
     let has_tools = plan.strategy.uses_tools() && !plan.tools.is_empty();
     Mark::ALL
         .into_iter()
@@ -85,10 +85,7 @@ pub fn mark(state: &State, analysis: &str, answer: Option<&Answer>) -> Option<Ma
             Mark::NotLooked => !has_context && !has_looked && has_tools,
             Mark::NoSource => sources.are_none(),
             Mark::CallsFailed => {
-                !has_context
-                    && !has_native_work
-                    && state.has_looked()
-                    && !state.has_answer_of_tool()
+                !has_context && !has_native_work && state.has_looked && !state.has_answer_of_tool()
             }
             Mark::UnknownSource => !sources.unknown.is_empty(),
             Mark::NoCause => !names_cause(analysis),

@@ -47,16 +47,13 @@ pub struct Ended {
 
 /// The verdict on an answer.
 pub fn verdict(ended: Ended, strategy: Strategy, purpose: Purpose) -> Verdict {
-    let Ended {
-        has_calls, before, ..
-    } = ended;
     let code = ended.code();
-    let is_first = before == 0;
+    let is_first = ended.before == 0;
 
     let iterates = purpose == Purpose::Iteration && strategy.uses_tools();
     match ended.kind() {
         Kind::Whole => Verdict::Take,
-        Kind::Unknown if iterates && has_calls && strategy.binds_tools() => Verdict::Take,
+        Kind::Unknown if iterates && ended.has_calls && strategy.binds_tools() => Verdict::Take,
         Kind::Cut | Kind::Unknown | Kind::Refused if purpose == Purpose::Summary => {
             Verdict::Fail(code)
         }

@@ -1,12 +1,12 @@
 //! The finish reason of an answer.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use strum::{IntoStaticStr, VariantArray, VariantNames};
 
 /// The reason for the end of an answer, whatever word its provider has for it.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, IntoStaticStr, VariantArray, VariantNames,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[derive(IntoStaticStr, VariantArray, VariantNames)]
 #[strum(serialize_all = "snake_case")]
 pub enum Finish {
     /// The model has ended its answer.
@@ -80,12 +80,6 @@ impl Finish {
             Self::Error => "its provider failed before it was complete (error)",
             Self::Other => "it ended for a reason that is not known (other)",
         }
-    }
-}
-
-impl Serialize for Finish {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
     }
 }
 

@@ -30,8 +30,9 @@ pub use summary::Summary;
 pub use usage::Usage;
 
 /// A record of the journal, appended once and never changed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Entry {
     /// A message that opens the conversation.
     Prompt {
@@ -271,6 +272,30 @@ pub enum Outcome {
 }
 
 impl Entry {
+    /// A message of the loop on which no decision depends.
+    pub(crate) fn feedback(content: impl Into<String>) -> Self {
+        Self::Feedback {
+            content: content.into(),
+            about: None,
+        }
+    }
+
+    /// The text of this message that the model did not write and may quote: the alert, or a tool's result.
+    pub(super) fn text_from_outside(&self) -> Option<&str> {
+        if let Self::Prompt {
+            role: Role::User,
+            content,
+        }
+        | Self::ToolResult(ToolResult { content, .. })
+        | Self::Observation(ToolResult { content, .. })
+        | Self::AlertUpdated(AlertUpdated { content, .. }) = self
+        {
+            Some(content)
+        } else {
+            None
+        }
+    }
+
     /// The role of the message; `None` for a fact.
     pub fn role(&self) -> Option<Role> {
         match self {
@@ -368,23 +393,6 @@ impl Entry {
 
     /// The value of the `kind` column.
     pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Prompt { .. } => "prompt",
-            Self::Answer(_) => "answer",
-            Self::ToolResult(_) => "tool_result",
-            Self::Observation(_) => "observation",
-            Self::Feedback { .. } => "feedback",
-            Self::AlertUpdated(_) => "alert_updated",
-            Self::Failed { .. } => "failed",
-            Self::Started { .. } => "started",
-            Self::Lost { .. } => "lost",
-            Self::SentBefore { .. } => "sent_before",
-            Self::Switched { .. } => "switched",
-            Self::Concluding { .. } => "concluding",
-            Self::Elided { .. } => "elided",
-            Self::Summarised(_) => "summarised",
-            Self::Stopped { .. } => "stopped",
-            Self::Ended { .. } => "ended",
-        }
+        self.into()
     }
 }

@@ -57,12 +57,7 @@ impl CallSite {
         mut journal: Vec<RecordedEntry>,
         call: StoredCall,
     ) -> Result<Self, NotRebuilt> {
-        let StoredCall {
-            purpose,
-            entries_upto,
-            call_no,
-        } = call;
-        let of = usize::try_from(entries_upto).unwrap_or(usize::MAX);
+        let of = usize::try_from(call.entries_upto).unwrap_or(usize::MAX);
         if journal.len() < of {
             return Err(NotRebuilt::Journal {
                 has: journal.len(),
@@ -75,9 +70,9 @@ impl CallSite {
             .map(|recorded| recorded.entry);
         // The opening prompt has the findings of earlier stages.
         let state = State::replay(plan, None, journal);
-        if purpose != Purpose::Summary {
+        if call.purpose != Purpose::Summary {
             return Ok(Self {
-                purpose,
+                purpose: call.purpose,
                 state,
                 outcome: after.next(),
                 long: None,
@@ -90,7 +85,7 @@ impl CallSite {
                 None
             }
         });
-        let before = usize::try_from(call_no.saturating_sub(1)).unwrap_or(usize::MAX);
+        let before = usize::try_from(call.call_no.saturating_sub(1)).unwrap_or(usize::MAX);
         let summary = summaries
             .filter(Summary::was_asked_for)
             .nth(before)
@@ -99,13 +94,13 @@ impl CallSite {
             .long_results()
             .iter()
             .find(|long| long.call_id == summary.call_id)
-            .cloned();
-        let long = Some(long.ok_or(NotRebuilt::Summary)?);
+            .cloned()
+            .ok_or(NotRebuilt::Summary)?;
         Ok(Self {
-            purpose,
+            purpose: call.purpose,
             state,
             outcome: Some(Entry::Summarised(summary)),
-            long,
+            long: Some(long),
         })
     }
 

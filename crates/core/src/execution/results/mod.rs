@@ -15,6 +15,17 @@ pub struct ToolOutput {
     pub whole_bytes: u64,
 }
 
+impl ToolOutput {
+    /// The text of a call that has failed.
+    fn error(content: String) -> Self {
+        Self {
+            content,
+            is_error: true,
+            whole_bytes: 0,
+        }
+    }
+}
+
 /// The reason why a model or tool call gave no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallError<'a> {
@@ -47,51 +58,31 @@ const NO_TIME_LEFT: &str =
 
 /// The entry for the output of a tool.
 pub fn answered(strategy: Strategy, call: &ToolCall, output: ToolOutput) -> Entry {
-    let ToolOutput {
-        content,
-        is_error,
-        whole_bytes,
-    } = output;
-    let content = match (strategy.writes_calls(), is_error) {
-        (false, _) => content,
-        (true, false) => format!("{OBSERVATION}{content}"),
-        (true, true) => format!("{}{content}", failed_execution(&call.tool)),
+    let content = match (strategy.writes_calls(), output.is_error) {
+        (false, _) => output.content,
+        (true, false) => format!("{OBSERVATION}{}", output.content),
+        (true, true) => format!("{}{}", failed_execution(&call.tool), output.content),
     };
-    entry(
-        strategy,
-        call,
-        ToolOutput {
-            content,
-            is_error,
-            whole_bytes,
-        },
-    )
+    entry(strategy, call, ToolOutput { content, ..output })
 }
 
 /// The entries for a call without an answer: a result for the model, and the failure.
 pub fn unanswered(strategy: Strategy, call: &ToolCall, error: CallError<'_>) -> Vec<Entry> {
     let CallError { message, timeout } = error;
     // PostgreSQL stores no NUL, and a replay has to read the same text as this run.
-    let error = &message.replace('\0', "");
-    let observed = format!("Tool execution failed: {error}");
+    let error = message.replace('\0', "");
     let failed = Entry::Failed {
         error: format!("{}: {error}", call.tool),
-        timeout: timeout || is_timeout(error),
+        timeout: timeout || is_timeout(&error),
         source: FailureSource::Tool,
         code: String::new(),
     };
-    vec![
-        refusal(
-            strategy,
-            call,
-            if strategy.writes_calls() {
-                &observed
-            } else {
-                error
-            },
-        ),
-        failed,
-    ]
+    let observed = if strategy.writes_calls() {
+        format!("Tool execution failed: {error}")
+    } else {
+        error
+    };
+    vec![refusal(strategy, call, &observed), failed]
 }
 
 /// The entries for a call that did not reach its server.
@@ -101,12 +92,8 @@ pub fn not_reached(strategy: Strategy, call: &ToolCall, error: CallError<'_>) ->
 
 /// The entry for a call whose arguments cannot be sent; `faults` say why.
 pub fn unfit(strategy: Strategy, call: &ToolCall, faults: String) -> Entry {
-    let output = ToolOutput {
-        content: faults,
-        is_error: true,
-        whole_bytes: 0,
-    };
-    marked(answered(strategy, call, output), NotSent::UnfitArguments)
+    let result = answered(strategy, call, ToolOutput::error(faults));
+    marked(result, NotSent::UnfitArguments)
 }
 
 /// The entries for a call that was sent and whose outcome is unknown.
@@ -121,17 +108,11 @@ pub fn lost(strategy: Strategy, call: &ToolCall) -> Vec<Entry> {
 
 /// The entries for a call that was not sent because the time of its iteration is used up. It counts as a time-out.
 pub fn no_time_left(strategy: Strategy, call: &ToolCall) -> Vec<Entry> {
-    unsent(
-        unanswered(
-            strategy,
-            call,
-            CallError {
-                message: NO_TIME_LEFT,
-                timeout: true,
-            },
-        ),
-        NotSent::NoTime,
-    )
+    let error = CallError {
+        message: NO_TIME_LEFT,
+        timeout: true,
+    };
+    unsent(unanswered(strategy, call, error), NotSent::NoTime)
 }
 
 /// The entry for a structured call of a tool that is not offered.
@@ -172,15 +153,7 @@ fn refusal(strategy: Strategy, call: &ToolCall, error: &str) -> Entry {
     } else {
         format!("Error: {error}")
     };
-    entry(
-        strategy,
-        call,
-        ToolOutput {
-            content,
-            is_error: true,
-            whole_bytes: 0,
-        },
-    )
+    entry(strategy, call, ToolOutput::error(content))
 }
 
 /// The feedback on the third answer with the same calls.
@@ -188,35 +161,7 @@ pub(crate) fn repeats_itself() -> Entry {
     let content = "You have now made the same call with the same arguments three times in a row. Its result will not \
         change: use what it says, look somewhere else, or give your final answer. If you make it once more, it is not \
         run, and your next turn is the last one.";
-    Entry::Feedback {
-        content: content.to_owned(),
-        about: None,
-    }
-}
-
-/// The feedback on an empty answer after which another iteration may follow.
-pub(crate) fn empty_answer(strategy: Strategy) -> Entry {
-    after_empty(if strategy.writes_calls() {
-        "Go on with a \"Thought:\" and then an \"Action:\" with its \"Action Input:\", or your \"Final Answer:\"."
-    } else {
-        "Call a tool, or give your final answer as text."
-    })
-}
-
-/// The feedback on an empty answer that should have been the last one.
-pub(crate) fn empty_last_answer(strategy: Strategy) -> Entry {
-    after_empty(if strategy.writes_calls() {
-        "Write your \"Final Answer:\" now."
-    } else {
-        "Give your answer now, as text. No tool can be called."
-    })
-}
-
-fn after_empty(request: &str) -> Entry {
-    Entry::Feedback {
-        content: format!("Your previous response was empty. {request}"),
-        about: None,
-    }
+    Entry::feedback(content)
 }
 
 /// Whether the text of an error says that it is a time-out. Servers and providers have no common code for it.
@@ -241,36 +186,31 @@ pub(crate) fn try_again(strategy: Strategy, error: &str) -> Entry {
     };
     // In one line: the message of a provider may quote the request.
     let error = error.split_whitespace().collect::<Vec<_>>().join(" ");
-    Entry::Feedback {
-        content: format!("{head}Error from previous attempt: {error}. Please try again."),
-        about: None,
-    }
+    Entry::feedback(format!(
+        "{head}Error from previous attempt: {error}. Please try again."
+    ))
 }
 
 /// The output of the tool in an observation.
 pub fn plain<'a>(tool: &str, observation: &'a str) -> &'a str {
-    let output = observation.strip_prefix(OBSERVATION).unwrap_or(observation);
     observation
         .strip_prefix(failed_execution(tool).as_str())
-        .unwrap_or(output)
+        .unwrap_or_else(|| observed(observation))
+}
+
+fn observed(observation: &str) -> &str {
+    observation.strip_prefix(OBSERVATION).unwrap_or(observation)
 }
 
 /// The observation with a heading before the output of the tool.
 pub fn numbered(observation: &str, heading: &str) -> String {
-    format!(
-        "{OBSERVATION}{heading}{}",
-        observation.strip_prefix(OBSERVATION).unwrap_or(observation)
-    )
+    format!("{OBSERVATION}{heading}{}", observed(observation))
 }
 
 /// The observation with a heading and every line of the output indented below it.
 pub fn framed(observation: &str, heading: &str) -> String {
     let head = format!("{OBSERVATION}{}", heading.trim_end());
-    format!(
-        "{}\n{}",
-        head.trim_end(),
-        indented(observation.strip_prefix(OBSERVATION).unwrap_or(observation))
-    )
+    format!("{}\n{}", head.trim_end(), indented(observed(observation)))
 }
 
 /// The text with every line indented. Every Unicode line break ends a line.
@@ -300,19 +240,13 @@ pub fn indented(text: &str) -> String {
 
 /// The entry of a result with another text; any other entry stays the same.
 pub(super) fn with_text(entry: &Entry, text: &str) -> Entry {
-    if let Entry::Observation(result) = entry {
-        return Entry::Observation(ToolResult {
-            content: format!("{OBSERVATION}{text}"),
-            ..result.clone()
-        });
+    let mut entry = entry.clone();
+    if let Entry::Observation(result) = &mut entry {
+        result.content = format!("{OBSERVATION}{text}");
+    } else if let Entry::ToolResult(result) = &mut entry {
+        result.content = text.to_owned();
     }
-    if let Entry::ToolResult(result) = entry {
-        return Entry::ToolResult(ToolResult {
-            content: text.to_owned(),
-            ..result.clone()
-        });
-    }
-    entry.clone()
+    entry
 }
 
 fn failed_execution(tool: &str) -> String {
@@ -320,20 +254,12 @@ fn failed_execution(tool: &str) -> String {
 }
 
 fn entry(strategy: Strategy, call: &ToolCall, output: ToolOutput) -> Entry {
-    let ToolOutput {
-        content,
-        is_error,
-        whole_bytes,
-    } = output;
-    let call_id = call.id.clone();
-    let tool = call.tool.clone();
-
     let result = ToolResult {
-        call_id,
-        tool,
-        content,
-        is_error,
-        whole_bytes,
+        call_id: call.id.clone(),
+        tool: call.tool.clone(),
+        content: output.content,
+        is_error: output.is_error,
+        whole_bytes: output.whole_bytes,
         not_sent: None,
     };
     if strategy.writes_calls() {

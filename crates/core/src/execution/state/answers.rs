@@ -3,9 +3,7 @@
 use super::State;
 use crate::execution::answers::verdict::{Ended, Verdict, verdict};
 use crate::execution::decide::Purpose;
-use crate::execution::entry::{
-    About, Answer, Entry, FailureSource, Finish, Mark, Role, ToolResult,
-};
+use crate::execution::entry::{About, Answer, Entry, FailureSource, Finish, Mark, ToolResult};
 use crate::react;
 use crate::read_result;
 use crate::text_calls::{self, Labels};
@@ -74,27 +72,7 @@ impl State {
 
     /// The texts of the conversation that the model may quote.
     fn texts_from_outside(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().filter_map(|entry| match entry {
-            Entry::Prompt {
-                role: Role::User,
-                content,
-            } => Some(content.as_str()),
-            Entry::ToolResult(result) | Entry::Observation(result) => Some(result.content.as_str()),
-            Entry::AlertUpdated(updated) => Some(updated.content.as_str()),
-            Entry::Prompt { .. }
-            | Entry::Answer(_)
-            | Entry::Feedback { .. }
-            | Entry::Failed { .. }
-            | Entry::Started { .. }
-            | Entry::Lost { .. }
-            | Entry::SentBefore { .. }
-            | Entry::Switched { .. }
-            | Entry::Concluding { .. }
-            | Entry::Elided { .. }
-            | Entry::Summarised(_)
-            | Entry::Stopped { .. }
-            | Entry::Ended { .. } => None,
-        })
+        self.entries.iter().filter_map(Entry::text_from_outside)
     }
 
     /// The purpose of the next model call.
@@ -116,60 +94,27 @@ impl State {
         self.empty_answers
     }
 
-    /// Consecutive answers of this provider that did not count because of their end.
-    pub(crate) fn cut_answers(&self) -> u32 {
-        self.cut_answers
-    }
-
     /// Whether the last answer of the current provider was cut off at its output limit, maybe before its first word.
     /// Another failure in between changes nothing.
     pub(crate) fn was_cut_at_limit(&self) -> bool {
-        let of_provider = self
+        let mut of_provider = self
             .entries
             .iter()
             .rev()
             .take_while(|entry| entry.switched_to().is_none());
-        of_provider
-            .filter_map(|entry: &Entry| match entry {
-                Entry::Answer(answer) => Some(answer.finish == Finish::MaxTokens),
-                Entry::Failed {
-                    source: FailureSource::Model,
-                    code,
-                    ..
-                } if ErrorCode::of(code) == ErrorCode::MaxTokens => Some(true),
-                Entry::Failed { .. }
-                | Entry::Prompt { .. }
-                | Entry::ToolResult(_)
-                | Entry::Observation(_)
-                | Entry::Feedback { .. }
-                | Entry::AlertUpdated(_)
-                | Entry::Started { .. }
-                | Entry::Lost { .. }
-                | Entry::SentBefore { .. }
-                | Entry::Switched { .. }
-                | Entry::Concluding { .. }
-                | Entry::Elided { .. }
-                | Entry::Summarised(_)
-                | Entry::Stopped { .. }
-                | Entry::Ended { .. } => None,
-            })
-            .next()
-            .unwrap_or(false)
-    }
-
-    /// The answer that ends the execution if no other one comes.
-    pub(crate) fn answer_so_far(&self) -> Option<&AnswerSoFar> {
-        self.so_far.as_ref()
-    }
-
-    /// Whether a final answer of this execution was asked for once more.
-    pub(crate) fn was_asked_again(&self) -> bool {
-        self.was_asked_again
-    }
-
-    /// Whether a call of this execution was sent to a server.
-    pub(crate) fn has_looked(&self) -> bool {
-        self.has_looked
+        let last = of_provider.find_map(|entry: &Entry| {
+            if let Entry::Failed {
+                source: FailureSource::Model,
+                code,
+                ..
+            } = entry
+            {
+                (ErrorCode::of(code) == ErrorCode::MaxTokens).then_some(Finish::MaxTokens)
+            } else {
+                entry.answer().map(|answer| answer.finish)
+            }
+        });
+        last == Some(Finish::MaxTokens)
     }
 
     /// The tools of servers whose calls were sent and have a result.
@@ -249,11 +194,8 @@ impl State {
 
     /// The text up to the call that the model has left in it.
     pub fn without_call<'t>(&self, text: &'t str) -> &'t str {
-        let call = self.text_call(text).map_or(0, str::len);
-        if call == 0 {
-            text
-        } else {
-            text.get(..text.len() - call).unwrap_or_default().trim_end()
-        }
+        self.text_call(text)
+            .and_then(|call| text.strip_suffix(call))
+            .map_or(text, str::trim_end)
     }
 }

@@ -11,7 +11,6 @@ mod provider;
 mod refused_tools;
 mod summaries;
 mod times;
-mod updates;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,14 +19,13 @@ use chrono::{DateTime, Utc};
 
 pub use self::answers::AnswerSoFar;
 pub use self::messages::{MessageForm, MessageSource};
-use self::updates::Updates;
 use super::conversation::RenderOptions;
 use super::entry::{
-    Answer, Entry, FailureSource, Outcome, Role, SentCall, StopReason, ToolCall, ToolResult, Usage,
+    Answer, Entry, FailureSource, Outcome, SentCall, StopReason, ToolCall, ToolResult, Usage,
 };
 use super::event_refs::RecordedEntry;
 use super::repeats::Repeats;
-use super::results::{CallError, plain};
+use super::results::plain;
 use super::summaries::{LongResult, long_result};
 use super::unmasked::OriginalArguments;
 use super::window::{ToolBinding, Window};
@@ -36,7 +34,7 @@ use crate::react::{QuoteContext, UntrustedHeaders};
 use crate::read_result;
 
 /// The progress of an execution.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
     plan: Arc<AgentPlan>,
     context: Option<String>,
@@ -44,21 +42,27 @@ pub struct State {
     options: Vec<RenderOptions>,
     call_ids: HashSet<String>,
     iteration: u32,
-    timeouts: Timeouts,
+    pub(super) timeouts: Timeouts,
     failures: Failures,
     empty_answers: u32,
-    cut_answers: u32,
-    so_far: Option<AnswerSoFar>,
-    was_asked_again: bool,
-    has_looked: bool,
+    /// Consecutive answers of this provider that did not count because of their end.
+    pub(super) cut_answers: u32,
+    /// The answer that ends the execution if no other one comes.
+    pub(super) so_far: Option<AnswerSoFar>,
+    /// A final answer of this execution was asked for once more.
+    pub(super) was_asked_again: bool,
+    /// A call of this execution was sent to a server.
+    pub(super) has_looked: bool,
     repeats: Repeats,
     has_feedback: bool,
     provider: usize,
-    provider_is_new: bool,
+    /// The current provider took over from another one and has not answered since.
+    pub(super) provider_is_new: bool,
     refused_tools: Vec<String>,
     open: Vec<OpenCall>,
     long_results: Vec<LongResult>,
-    recovery: u32,
+    /// Number of the last loss of commits in the journal; 0 for none.
+    pub(super) recovery: u32,
     sent_before: Vec<SentCall>,
     original_arguments: OriginalArguments,
     /// The number of calls in the last answer.
@@ -71,7 +75,10 @@ pub struct State {
     window: Window,
     untrusted: UntrustedHeaders,
     was_rejected_as_quotation: bool,
-    updates: Updates,
+    /// Number of the last update of the alert in the journal.
+    known_updates: u32,
+    /// Number of the last update that the model has answered.
+    answered_updates: u32,
     last_entry_at: Option<DateTime<Utc>>,
 }
 
@@ -85,9 +92,10 @@ pub struct OpenCall {
 
 /// Consecutive time-outs. An answer of the model or of a tool resets the count, so one batch of calls counts once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Timeouts {
-    in_a_row: u32,
-    last: String,
+pub(super) struct Timeouts {
+    pub(super) in_a_row: u32,
+    /// The error text of the last one; empty without one.
+    pub(super) last: String,
 }
 
 /// Model calls without a usable answer.
@@ -118,37 +126,7 @@ impl State {
             window: Window::new(&plan),
             plan,
             context,
-            entries: Vec::new(),
-            options: Vec::new(),
-            call_ids: HashSet::new(),
-            iteration: 0,
-            timeouts: Timeouts::default(),
-            failures: Failures::default(),
-            empty_answers: 0,
-            cut_answers: 0,
-            so_far: None,
-            was_asked_again: false,
-            has_looked: false,
-            repeats: Repeats::default(),
-            has_feedback: false,
-            provider: 0,
-            provider_is_new: false,
-            refused_tools: Vec::new(),
-            open: Vec::new(),
-            long_results: Vec::new(),
-            recovery: 0,
-            sent_before: Vec::new(),
-            original_arguments: OriginalArguments::default(),
-            asked: 0,
-            concluding: None,
-            stopped: None,
-            ended: None,
-            usage: Usage::default(),
-            tool_calls: 0,
-            untrusted: UntrustedHeaders::default(),
-            was_rejected_as_quotation: false,
-            updates: Updates::default(),
-            last_entry_at: None,
+            ..Self::default()
         };
         for entry in entries {
             state.apply(entry);
@@ -167,8 +145,12 @@ impl State {
             self.original_arguments = OriginalArguments::take(answer);
         }
         let options = RenderOptions {
+            event,
+            has_effect: self.may_have_changed_something(&entry),
+            form: self.plan.result_form,
+            read_back: self.read_back(&entry),
+            summary: None,
             time: self.stated_time(&entry, at),
-            ..self.render_options(&entry, event)
         };
         self.last_entry_at = at.or(self.last_entry_at);
         let owed_room = self.window.owes_room();
@@ -177,7 +159,7 @@ impl State {
         match &entry {
             Entry::Prompt { .. } => {}
             Entry::Feedback { about, .. } => self.read_feedback(about.as_ref()),
-            Entry::AlertUpdated(updated) => self.updates.known = updated.upto,
+            Entry::AlertUpdated(updated) => self.known_updates = updated.upto,
             Entry::Answer(answer) => self.answered(answer),
             Entry::Failed {
                 error,
@@ -185,13 +167,12 @@ impl State {
                 source,
                 ..
             } => {
-                self.fail(
-                    CallError {
-                        message: error,
-                        timeout: *timeout,
-                    },
-                    *source,
-                );
+                let in_a_row = self.timeouts.in_a_row + 1;
+                self.timeouts = Timeouts {
+                    in_a_row: if *timeout { in_a_row } else { 0 },
+                    last: error.clone(),
+                };
+                self.fail(*source, error);
             }
             Entry::Started { call_id } => {
                 for open in self.open.iter_mut().filter(|open| open.call.id == *call_id) {
@@ -253,48 +234,24 @@ impl State {
         if self.plan.strategy != Strategy::React {
             return;
         }
-        if let Entry::Prompt {
-            role: Role::User,
-            content,
-        } = entry
-        {
-            self.untrusted.add(content);
-        } else if let Entry::Observation(ToolResult { tool, content, .. }) = entry {
-            self.untrusted.add(plain(tool, content));
-        } else if let Entry::AlertUpdated(updated) = entry {
-            self.untrusted.add(&updated.content);
-        }
-    }
-
-    fn render_options(&self, entry: &Entry, event: Option<u32>) -> RenderOptions {
-        let has_effect = self.may_have_changed_something(entry);
-        let form = self.plan.result_form;
-
-        RenderOptions {
-            event,
-            has_effect,
-            form,
-            read_back: self.read_back(entry),
-            summary: None,
-            time: None,
+        if let Some(result) = entry.result() {
+            self.untrusted.add(plain(&result.tool, &result.content));
+        } else if let Some(text) = entry.text_from_outside() {
+            self.untrusted.add(text);
         }
     }
 
     fn may_have_changed_something(&self, entry: &Entry) -> bool {
-        let mut changing = self
-            .open
-            .iter()
-            .map(|open| &open.call)
-            .filter(|call| !call.read_only);
-        entry
-            .result()
-            .is_some_and(|result| changing.any(|call| call.id == result.call_id))
+        entry.result().is_some_and(|result: &ToolResult| {
+            let mut changing = self.open.iter().filter(|open| !open.call.read_only);
+            changing.any(|open| open.call.id == result.call_id)
+        })
     }
 
     fn answered(&mut self, answer: &Answer) {
         self.provider_is_new = false;
         self.add_refused(answer);
-        self.updates.answered = self.updates.known;
+        self.answered_updates = self.known_updates;
         self.failures.last = None;
         self.judge(answer);
         self.iteration += 1;
@@ -326,28 +283,13 @@ impl State {
             .collect();
     }
 
-    fn fail(&mut self, error: CallError<'_>, source: FailureSource) {
-        let CallError { message, timeout } = error;
-        match source {
-            FailureSource::Model | FailureSource::Answer => {
-                // A failed call counts as an iteration; an empty answer was counted already.
-                self.iteration += u32::from(source == FailureSource::Model);
-                self.failures = Failures {
-                    in_a_row: self.failures.in_a_row + 1,
-                    last: Some(message.to_owned()),
-                };
-            }
-            FailureSource::Tool => {}
+    fn fail(&mut self, source: FailureSource, error: &str) {
+        if source != FailureSource::Tool {
+            // A failed call counts as an iteration; an empty answer was counted already.
+            self.iteration += u32::from(source == FailureSource::Model);
+            self.failures.in_a_row += 1;
+            self.failures.last = Some(error.to_owned());
         }
-        let in_a_row = if timeout {
-            self.timeouts.in_a_row + 1
-        } else {
-            0
-        };
-        self.timeouts = Timeouts {
-            in_a_row,
-            last: message.to_owned(),
-        };
     }
 
     /// The untrusted texts that a `ReAct` answer may quote.
@@ -383,16 +325,6 @@ impl State {
         self.iteration
     }
 
-    /// Consecutive time-outs of model and tools.
-    pub fn timeouts(&self) -> u32 {
-        self.timeouts.in_a_row
-    }
-
-    /// The error text of the last time-out; empty without one.
-    pub(crate) fn last_timeout(&self) -> &str {
-        &self.timeouts.last
-    }
-
     /// The error of the last model call, if it failed.
     pub fn model_failure(&self) -> Option<&str> {
         self.failures.last.as_deref()
@@ -411,11 +343,6 @@ impl State {
     /// The plan's description of a tool; `None` for a tool that is not offered.
     pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
         self.plan.tools.iter().find(|spec| spec.name == name)
-    }
-
-    /// Number of the last loss of commits in the journal; 0 for none.
-    pub fn recovery(&self) -> u32 {
-        self.recovery
     }
 
     /// The reason why the next answer is the last one.
@@ -455,6 +382,16 @@ impl State {
     /// Number of tool calls that were sent and have a result.
     pub fn tool_calls(&self) -> u32 {
         self.tool_calls
+    }
+
+    /// Number of the last update of the alert in the journal; 0 for none.
+    pub fn known_updates(&self) -> u32 {
+        self.known_updates
+    }
+
+    /// The number of the last update that the model has answered.
+    pub fn answered_updates(&self) -> u32 {
+        self.answered_updates
     }
 
     /// The use of the model's context window.

@@ -8,11 +8,6 @@ impl State {
         self.provider
     }
 
-    /// Whether the current provider took over from another one and has not answered since.
-    pub(crate) fn provider_is_new(&self) -> bool {
-        self.provider_is_new
-    }
-
     /// Index of the provider that takes over when the current one has failed.
     pub(crate) fn next_provider(&self) -> Option<usize> {
         let next = self.provider + 1;

@@ -14,47 +14,21 @@ impl State {
         at: Option<DateTime<Utc>>,
     ) -> Option<StatedTime> {
         let clock = self.plan.clock?;
-        let at = at?;
-        let shown = clock.shown(at);
-        match entry {
-            Entry::Prompt {
-                role: Role::User, ..
-            } => Some(StatedTime::Opening { clock, at: shown }),
-            Entry::ToolResult(_) | Entry::Observation(_) => {
-                let turns = self
-                    .plan
-                    .limits
-                    .max_iterations
-                    .saturating_sub(self.iteration);
-                self.is_first_result()
-                    .then(|| StatedTime::of_result(shown, turns))
-            }
-            Entry::AlertUpdated(_) => Some(StatedTime::FirstLine { at: shown }),
-            Entry::Feedback {
-                content,
-                about: None,
-            } => {
-                let is_request_to_conclude =
-                    self.concluding.is_some() && *content == self.plan.conclusion_prompt;
-                is_request_to_conclude.then_some(StatedTime::FirstLine { at: shown })
-            }
-            Entry::Prompt { .. }
-            | Entry::Feedback {
-                about: Some(About::Answer(_) | About::Waited),
-                ..
-            }
-            | Entry::Answer(_)
-            | Entry::Failed { .. }
-            | Entry::Started { .. }
-            | Entry::Lost { .. }
-            | Entry::SentBefore { .. }
-            | Entry::Switched { .. }
-            | Entry::Concluding { .. }
-            | Entry::Elided { .. }
-            | Entry::Summarised(_)
-            | Entry::Stopped { .. }
-            | Entry::Ended { .. } => None,
+        let at = clock.shown(at?);
+        if entry.result().is_some() {
+            let max = self.plan.limits.max_iterations;
+            let turns = max.saturating_sub(self.iteration);
+            return self
+                .is_first_result()
+                .then(|| StatedTime::of_result(at, turns));
         }
+        if let Entry::Prompt { role, .. } = entry {
+            return (*role == Role::User).then_some(StatedTime::Opening { clock, at });
+        }
+        let is_request_to_conclude = self.concluding.is_some()
+            && matches!(entry, Entry::Feedback { content, about: None } if *content == self.plan.conclusion_prompt);
+        let is_dated = is_request_to_conclude || matches!(entry, Entry::AlertUpdated(_));
+        is_dated.then_some(StatedTime::FirstLine { at })
     }
 
     /// Whether the last answer has no result yet.

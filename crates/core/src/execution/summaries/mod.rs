@@ -9,11 +9,12 @@ pub mod request;
 
 use super::answers::verdict::{Ended, Verdict, verdict};
 use super::decide::Purpose;
-use super::entry::{Answer, Entry, Summary, ToolResult};
+use super::entry::{Answer, Entry, Summary};
 use super::results::{plain, with_text};
 use crate::plan::{AgentPlan, Strategy};
 use crate::read_result;
 use crate::readable::cut::{ReadBack, bytes_of};
+use crate::readable::text::beginning;
 
 /// Summaries that are made at the same time and committed together.
 pub const MAX_AT_ONCE: usize = 4;
@@ -42,27 +43,21 @@ pub(super) fn long_result(
     let result = entry.result()?;
     let event = event?;
 
-    let ToolResult {
-        call_id,
-        tool,
-        content,
-        is_error,
-        whole_bytes,
-        ..
-    } = result;
-    if *is_error || tool == read_result::TOOL {
+    if result.is_error || result.tool == read_result::TOOL {
         return None;
     }
-    let over = summaries.over_tokens(tool)?;
-    let bytes = (*whole_bytes).max(u64::try_from(plain(tool, content).len()).unwrap_or(u64::MAX));
-    let max_tokens = over.min(plan.limits.max_tool_result_tokens);
+    let over = summaries.over_tokens(&result.tool)?;
+    let shown = plain(&result.tool, &result.content).len();
+    let bytes = result
+        .whole_bytes
+        .max(u64::try_from(shown).unwrap_or(u64::MAX));
     let is_long = bytes > u64::try_from(bytes_of(over)).unwrap_or(u64::MAX);
     is_long.then(|| LongResult {
-        call_id: call_id.clone(),
-        tool: tool.clone(),
+        call_id: result.call_id.clone(),
+        tool: result.tool.clone(),
         event,
         bytes,
-        max_tokens,
+        max_tokens: over.min(plan.limits.max_tool_result_tokens),
     })
 }
 
@@ -85,9 +80,7 @@ pub fn made(long: &LongResult, answer: &Answer) -> Summary {
             ..missing(long, error)
         };
     }
-    let kept = text
-        .get(..text.floor_char_boundary(limit))
-        .unwrap_or_default();
+    let kept = beginning(text, limit);
     let content = if kept.len() < text.len() {
         format!("{kept}\n[the summary is cut here]")
     } else {

@@ -32,22 +32,14 @@ pub fn messages(
     let answer = entries.iter().rev().find_map(Entry::answer);
     let call = answer.and_then(|answer| answer.calls.iter().find(|call| call.id == long.call_id));
     let task = shortened(&plan.user_prompt, MAX_TASK_TOKENS);
-    let reason = shortened(
-        answer
-            .map(|answer| answer.text.as_str())
-            .unwrap_or_default(),
-        MAX_REASON_TOKENS,
-    );
-    let arguments = shortened(
-        call.map(|call| call.arguments.as_str()).unwrap_or_default(),
-        MAX_REASON_TOKENS,
-    );
+    let reason = answer.map_or("", |answer| &answer.text);
+    let reason = shortened(reason, MAX_REASON_TOKENS);
+    let arguments = call.map_or("", |call| &call.arguments);
+    let arguments = shortened(arguments, MAX_REASON_TOKENS);
     let result = shortened(text, result_tokens(plan));
+    let fence = fence_around(&[&task, &reason, &arguments, &result]);
     let values = [
-        (
-            "fence",
-            fence_around(&[&task, &reason, &arguments, &result]),
-        ),
+        ("fence", fence),
         ("tool", line(&long.tool)),
         ("bytes", long.bytes.to_string()),
         ("task", task),

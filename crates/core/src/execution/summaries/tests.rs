@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::execution::entry::Usage;
-use crate::execution::entry::{Answer, ToolCall};
+use crate::execution::entry::{Answer, ToolCall, ToolResult};
 use crate::plan::{Limits, ProviderPlan, Strategy, SummaryPlan};
 use crate::testing::{agent_plan, read_only_tool};
 

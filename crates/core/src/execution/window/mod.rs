@@ -17,11 +17,6 @@ const DEFAULT_WINDOW: u64 = 128_000;
 const RESERVE_DIVISOR: u64 = 8;
 /// Results are blanked until the request has at most 1/2 of the budget.
 pub(super) const TARGET_DIVISOR: u64 = 2;
-/// The rate before the first measurement: logs and JSON have about 3.3 bytes per token.
-const DEFAULT_RATE: Rate = Rate {
-    tokens: 10,
-    bytes: 33,
-};
 /// A measured rate outside of these bounds is clamped: the provider counted more than the text, or less.
 const MIN_RATE: Rate = Rate {
     tokens: 1,
@@ -52,6 +47,16 @@ pub(super) enum Elidable {
 struct Rate {
     tokens: u64,
     bytes: u64,
+}
+
+impl Default for Rate {
+    /// The rate before the first measurement: logs and JSON have about 3.3 bytes per token.
+    fn default() -> Self {
+        Self {
+            tokens: 10,
+            bytes: 33,
+        }
+    }
 }
 
 impl Rate {
@@ -87,7 +92,7 @@ struct Kept {
 }
 
 /// The estimated use of the context window.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Window {
     /// Size of the tool definitions.
     tools_bytes: u64,
@@ -118,16 +123,7 @@ impl Window {
             .map(|tool| tool.name.len() + tool.description.len() + tool.parameters_schema.len());
         Self {
             tools_bytes: u64::try_from(tools.sum::<usize>()).unwrap_or(u64::MAX),
-            bytes: 0,
-            entries: 0,
-            results: VecDeque::new(),
-            elided: 0,
-            last_answer: 0,
-            own_form_bytes: 0,
-            rate: DEFAULT_RATE,
-            refused_tokens: None,
-            refusals: 0,
-            owes_room: false,
+            ..Self::default()
         }
     }
 
@@ -199,7 +195,7 @@ impl Window {
         self.bytes = self
             .bytes
             .saturating_sub(std::mem::take(&mut self.own_form_bytes));
-        (self.rate, self.refused_tokens) = (DEFAULT_RATE, None);
+        (self.rate, self.refused_tokens) = (Rate::default(), None);
         (self.refusals, self.owes_room) = (0, false);
     }
 

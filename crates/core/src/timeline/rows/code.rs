@@ -7,32 +7,43 @@ use super::meta::Meta;
 use super::row::{Body, Kind, Mark, Row, Tone};
 
 /// A program with its output.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Code {
     /// All of it as Markdown, cleaned.
     pub content: String,
     /// The lines of the program.
     pub program: Vec<String>,
     output: Vec<String>,
+    /// The lines outside of the fences of program and output.
     others: Vec<String>,
     pub has_failed: bool,
 }
 
 impl Code {
     fn new(content: &str, status: &EventStatus) -> Self {
-        let Blocks {
-            program,
-            output,
-            others,
-        } = blocks(content);
-        let owned = |lines: Vec<&str>| lines.into_iter().map(str::to_owned).collect();
-        Self {
+        let mut code = Self {
             content: content.trim().to_owned(),
-            program: owned(program),
-            output: owned(output),
-            others: owned(others),
             has_failed: *status == EventStatus::Failed,
+            ..Self::default()
+        };
+        let mut fence = "";
+        let mut is_output = false;
+        for line in content.lines().filter(|line| !line.trim().is_empty()) {
+            let marks = line
+                .get(..line.len() - line.trim_start_matches('`').len())
+                .unwrap_or_default();
+            match (fence.is_empty(), marks.len() >= 3) {
+                (true, true) => fence = marks,
+                (true, false) => {
+                    is_output = line == "Output:";
+                    code.others.push(line.to_owned());
+                }
+                (false, _) if line == fence => fence = "",
+                (false, _) if is_output => code.output.push(line.to_owned()),
+                (false, _) => code.program.push(line.to_owned()),
+            }
         }
+        code
     }
 
     /// The first line of the program.
@@ -68,11 +79,8 @@ impl Code {
 
 /// The row of one run; the caller has cleaned `content`.
 pub(super) fn row(event: &TimelineEvent, meta: &Meta<'_>, content: &str) -> Row {
-    let row = Row::new(
-        Kind::Code,
-        "code",
-        Body::Code(Code::new(content, &event.status)),
-    );
+    let body = Body::Code(Code::new(content, &event.status));
+    let row = Row::new(Kind::Code, "code", body);
     if event.status != EventStatus::Failed {
         return row;
     }
@@ -85,48 +93,16 @@ pub(super) fn row(event: &TimelineEvent, meta: &Meta<'_>, content: &str) -> Row 
     row
 }
 
-/// The lines between the fences of program and output, and the lines outside of them.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Blocks<'a> {
-    program: Vec<&'a str>,
-    output: Vec<&'a str>,
-    others: Vec<&'a str>,
-}
-
-fn blocks(content: &str) -> Blocks<'_> {
-    let mut blocks = Blocks::default();
-    let mut fence = "";
-    let mut is_output = false;
-
-    for line in content.lines().filter(|line| !line.trim().is_empty()) {
-        let marks = line
-            .get(..line.len() - line.trim_start_matches('`').len())
-            .unwrap_or_default();
-        match (fence.is_empty(), marks.len() >= 3) {
-            (true, true) => fence = marks,
-            (true, false) => {
-                is_output = line == "Output:";
-                blocks.others.push(line);
-            }
-            (false, _) if line == fence => fence = "",
-            (false, _) if is_output => blocks.output.push(line),
-            (false, _) => blocks.program.push(line),
-        }
-    }
-    blocks
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn program_and_output_are_separated_whatever_they_contain() {
+        let read = |content| Code::new(content, &EventStatus::Completed);
         let of = |content| {
-            let Blocks {
-                program, output, ..
-            } = blocks(content);
-            (program.join("|"), output.join("|"))
+            let code = read(content);
+            (code.program.join("|"), code.output.join("|"))
         };
         let pair = |program: &str, output: &str| (program.to_owned(), output.to_owned());
         assert_eq!(
@@ -141,6 +117,6 @@ mod tests {
         // Truncated content.
         assert_eq!(of("```python\na\n[cut here"), pair("a|[cut here", ""));
         assert_eq!(of("```python\na\n```\n"), pair("a", ""));
-        assert_eq!(blocks("OUTCOME_FAILED").others, ["OUTCOME_FAILED"]);
+        assert_eq!(read("OUTCOME_FAILED").others, ["OUTCOME_FAILED"]);
     }
 }

@@ -25,10 +25,10 @@ pub(super) fn row(event: &TimelineEvent, tool: Option<String>, charset: Charset)
     let meta = Meta::new(&event.metadata, charset);
     let content = text::clean(&event.content, charset);
     let mut row = match &event.event_type {
-        EventType::LlmThinking => thinking(event),
+        EventType::LlmThinking => thinking(event, &meta),
         EventType::LlmResponse => Row::new(Kind::Thinking, "response", Body::Folded(cited(event))),
         EventType::LlmToolCall | EventType::McpToolCall => call(event, tool, charset),
-        EventType::ToolResult | EventType::McpToolSummary => result(event, tool, charset),
+        EventType::ToolResult | EventType::McpToolSummary => result(event, &meta, tool),
         EventType::Error => error(event, &meta, content),
         EventType::UserQuestion => question(&meta, content),
         EventType::ExecutiveSummary => {
@@ -70,69 +70,43 @@ pub(super) fn row(event: &TimelineEvent, tool: Option<String>, charset: Charset)
         row.marks.push(Mark::new("cut", Tone::Caution));
     }
     // The event of an end counts the tokens of all its iterations, and their rows show them.
-    row.tokens = if event.event_type.is_end() {
-        None
-    } else {
-        tokens(&meta)
-    };
+    if !event.event_type.is_end() {
+        row.tokens = tokens(&meta);
+    }
     row
 }
 
-fn thinking(event: &TimelineEvent) -> Row {
-    let row = Row::new(
-        Kind::Thinking,
-        "thinking",
-        Body::Folded(Footnotes::none(&event.content)),
-    );
-    let is_signed = event
-        .metadata
-        .get("signed")
-        .and_then(Value::as_bool)
-        .unwrap_or_default();
-    let signed = is_signed.then(|| Mark::new("signed", Tone::Quiet));
-    Row {
-        marks: signed.into_iter().collect(),
-        ..row
+fn thinking(event: &TimelineEvent, meta: &Meta<'_>) -> Row {
+    let body = Body::Folded(Footnotes::none(&event.content));
+    let mut row = Row::new(Kind::Thinking, "thinking", body).toned(Tone::Quiet);
+    if meta.is_set("signed") {
+        row.marks.push(Mark::new("signed", Tone::Quiet));
     }
-    .toned(Tone::Quiet)
+    row
 }
 
 fn question(meta: &Meta<'_>, content: String) -> Row {
-    let row = Row::new(Kind::Start, "question", whole(content, MAX_QUESTION_LINES));
-    let by = meta
-        .text("asked_by")
-        .map(|by| Mark::new(format!("by {by}"), Tone::Quiet));
-    Row {
-        name_tone: Tone::Strong,
-        marks: by.into_iter().collect(),
-        ..row
+    let mut row = Row::new(Kind::Start, "question", whole(content, MAX_QUESTION_LINES));
+    row.name_tone = Tone::Strong;
+    if let Some(by) = meta.text("asked_by") {
+        row.marks.push(Mark::new(format!("by {by}"), Tone::Quiet));
     }
+    row
 }
 
 fn final_analysis(event: &TimelineEvent, meta: &Meta<'_>) -> Row {
-    let row = Row::new(
-        Kind::Analysis,
-        "final analysis",
-        Body::Prose {
-            text: cited(event),
-            limit: None,
-        },
-    );
-    let proof = meta.text("mark").map(|code| ProofMark::parse(&code));
-    let name_tone = if proof.is_some() {
-        Tone::Caution
-    } else {
-        Tone::Good
+    let body = Body::Prose {
+        text: cited(event),
+        limit: None,
     };
-    let marks = proof
-        .map(|mark| Mark::new(mark.word(), Tone::Bad))
-        .into_iter()
-        .collect();
-    Row {
-        name_tone,
-        marks,
-        ..row
+    let mut row = Row::new(Kind::Analysis, "final analysis", body);
+    row.name_tone = Tone::Good;
+    if let Some(code) = meta.text("mark") {
+        row.name_tone = Tone::Caution;
+        let word = ProofMark::parse(&code).word();
+        row.marks.push(Mark::new(word, Tone::Bad));
     }
+    row
 }
 
 fn whole(text: String, limit: usize) -> Body {
@@ -148,31 +122,22 @@ fn cited(event: &TimelineEvent) -> Footnotes {
 }
 
 fn call(event: &TimelineEvent, tool: Option<String>, charset: Charset) -> Row {
-    let arguments = meta::arguments(&event.content, charset);
-    let row = Row::new(
-        Kind::Call,
-        tool.unwrap_or_else(|| "tool call".to_owned()),
-        Body::Line(arguments),
-    );
-    Row {
-        name_tone: Tone::Strong,
-        ..row
-    }
+    let name = tool.unwrap_or_else(|| "tool call".to_owned());
+    let body = Body::Line(meta::arguments(&event.content, charset));
+    let mut row = Row::new(Kind::Call, name, body);
+    row.name_tone = Tone::Strong;
+    row
 }
 
-fn result(event: &TimelineEvent, tool: Option<String>, charset: Charset) -> Row {
-    let meta = Meta::new(&event.metadata, charset);
+fn result(event: &TimelineEvent, meta: &Meta<'_>, tool: Option<String>) -> Row {
+    let name = tool.unwrap_or_else(|| "tool result".to_owned());
     let line = results::line(&event.content);
-    let line = text::one_line(line.as_deref().unwrap_or(&event.content), charset);
+    let line = text::one_line(line.as_deref().unwrap_or(&event.content), meta.charset);
     let body = Body::Result {
         line,
         whole: event.content.clone(),
     };
-    let mut row = Row::new(
-        Kind::Result,
-        tool.unwrap_or_else(|| "tool result".to_owned()),
-        body,
-    );
+    let mut row = Row::new(Kind::Result, name, body);
     row.name_tone = Tone::Strong;
     if meta.is_set("is_error") || event.status == EventStatus::Failed {
         row = row.toned(Tone::Bad);
@@ -209,12 +174,8 @@ fn error(event: &TimelineEvent, meta: &Meta<'_>, content: String) -> Row {
     let content = tool
         .map(|tool| format!("{tool}: {content}"))
         .unwrap_or(content);
-    let mut row = Row::new(
-        Kind::Error,
-        format!("{kind}{name}"),
-        whole(content, MAX_ERROR_LINES),
-    )
-    .toned(Tone::Bad);
+    let body = whole(content, MAX_ERROR_LINES);
+    let mut row = Row::new(Kind::Error, format!("{kind}{name}"), body).toned(Tone::Bad);
     row.marks
         .extend(meta.text("code").map(|code| Mark::new(code, Tone::Quiet)));
     row

@@ -57,17 +57,15 @@ impl Rows {
     pub fn row(&mut self, event: &TimelineEvent) -> Row {
         self.stages.add(event);
         let named = self.calls.add(event, self.charset);
-        let mut row = match self.shown_before(event) {
-            Some(error) => event::row(
-                &TimelineEvent {
-                    content: error,
-                    ..event.clone()
-                },
-                named.tool,
-                self.charset,
-            ),
-            None => event::row(event, named.tool, self.charset),
-        };
+        let reference = self.shown_before(event).map(|content| TimelineEvent {
+            content,
+            ..event.clone()
+        });
+        let mut row = event::row(
+            reference.as_ref().unwrap_or(event),
+            named.tool,
+            self.charset,
+        );
         row.call = named.call;
         if self.stages.is_minor(event) {
             row = row.toned(Tone::Quiet);
@@ -102,11 +100,8 @@ impl Rows {
 
 /// The row of an event of which no other event of its session is known.
 pub fn single(event: &TimelineEvent, charset: Charset) -> Row {
-    event::row(
-        event,
-        Meta::new(&event.metadata, charset).text("tool_name"),
-        charset,
-    )
+    let tool = Meta::new(&event.metadata, charset).text("tool_name");
+    event::row(event, tool, charset)
 }
 
 #[cfg(test)]

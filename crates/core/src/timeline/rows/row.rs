@@ -33,11 +33,8 @@ pub struct Row {
 impl Row {
     /// A row with one line of text.
     pub(super) fn line(kind: Kind, name: &str, content: &str) -> Self {
-        Self::new(
-            kind,
-            name,
-            Body::Line(content.split_whitespace().collect::<Vec<_>>().join(" ")),
-        )
+        let words: Vec<&str> = content.split_whitespace().collect();
+        Self::new(kind, name, Body::Line(words.join(" ")))
     }
 
     pub(super) fn new(kind: Kind, name: impl Into<String>, body: Body) -> Self {

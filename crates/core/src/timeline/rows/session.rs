@@ -53,10 +53,8 @@ pub(super) fn started(meta: &Meta<'_>, content: &str) -> Row {
         .number("queued_ms")
         .map(|ms| format!("queued {}", format::span(Duration::from_millis(ms))));
     let by = meta.text("asked_by").map(|by| format!("by {by}"));
-    let facts = text::join(
-        [chain, meta.text("strategy"), provider, worker, queued, by],
-        ", ",
-    );
+    let facts = [chain, meta.text("strategy"), provider, worker, queued, by];
+    let facts = text::join(facts, ", ");
     let detail = if facts.is_empty() { content } else { &facts };
     let missing: Vec<&str> = meta
         .pairs("unavailable_servers")
@@ -67,12 +65,8 @@ pub(super) fn started(meta: &Meta<'_>, content: &str) -> Row {
     }
     // At the beginning, because a narrow terminal cuts the end off.
     let missing = text::one_line(&missing.join(", "), meta.charset);
-    Row::line(
-        Kind::Start,
-        "started",
-        &format!("without tools of {missing}, {detail}"),
-    )
-    .toned(Tone::Caution)
+    let detail = format!("without tools of {missing}, {detail}");
+    Row::line(Kind::Start, "started", &detail).toned(Tone::Caution)
 }
 
 /// Another worker continues the session; the row says what it has to repeat.
@@ -109,25 +103,13 @@ pub(super) fn resumed(meta: &Meta<'_>, content: &str) -> Row {
             let model = model
                 .filter(|model| *model > 0)
                 .map(|model| format::count(model, "model call"));
-            Some(text::join(
-                [
-                    Some(format!(
-                        "{} {verb} again",
-                        format::count(calls, "read-only call")
-                    )),
-                    model,
-                ],
-                ", ",
-            ))
+            let calls = format!("{} {verb} again", format::count(calls, "read-only call"));
+            Some(text::join([Some(calls), model], ", "))
         }
     };
     let facts = text::join([reason, repeats], "; ");
-    Row::line(
-        Kind::Resumed,
-        &name,
-        if facts.is_empty() { content } else { &facts },
-    )
-    .toned(Tone::Caution)
+    let facts = if facts.is_empty() { content } else { &facts };
+    Row::line(Kind::Resumed, &name, facts).toned(Tone::Caution)
 }
 
 /// Adds to the row of a takeover how long there was no step.
@@ -209,20 +191,13 @@ pub(super) fn alert_joined(meta: &Meta<'_>, content: &str) -> Row {
         .map(|count| format!(", the {count}th so far; not every one is shown"));
     let count = count.unwrap_or_default();
     if meta.is_set("outdated") {
-        return Row::line(
-            Kind::Joined,
-            "joined",
-            "a resolution that is older than the last firing: nothing has changed",
-        );
+        let detail = "a resolution that is older than the last firing: nothing has changed";
+        return Row::line(Kind::Joined, "joined", detail);
     }
     let alert = meta
         .text("alert_id")
         .map(|id| format!("alert {}: same fingerprint{count}", text::short_id(&id)));
-    Row::line(
-        Kind::Joined,
-        "joined",
-        &alert.unwrap_or_else(|| content.to_owned()),
-    )
+    Row::line(Kind::Joined, "joined", alert.as_deref().unwrap_or(content))
 }
 
 /// The changes of the alert that came after the last model call.
@@ -267,13 +242,8 @@ pub(super) fn end(meta: &Meta<'_>, error: String, name: &str, tone: Tone) -> Row
     let reason = reason.filter(|reason| error.is_some() || reason != name);
     let by = meta.text("cancelled_by").map(|by| format!("by {by}"));
     let by = by.or_else(|| meta.text("cancel_reason").as_deref().map(cancel_reason));
-    let why = text::join(
-        [
-            by,
-            Some(text::join([reason, error], ": ")).filter(|why| !why.is_empty()),
-        ],
-        "; ",
-    );
+    let reason = Some(text::join([reason, error], ": ")).filter(|why| !why.is_empty());
+    let why = text::join([by, reason], "; ");
     let body = if why.is_empty() {
         Body::Line(why)
     } else {
@@ -282,18 +252,13 @@ pub(super) fn end(meta: &Meta<'_>, error: String, name: &str, tone: Tone) -> Row
             limit: None,
         }
     };
-    let row = Row::new(Kind::End, name, body).toned(tone);
-    let body_tone = if tone == Tone::Good {
-        Tone::Plain
-    } else {
-        tone
-    };
-    Row {
-        took_ms: meta.number("duration_ms"),
-        totals: totals(meta),
-        body_tone,
-        ..row
+    let mut row = Row::new(Kind::End, name, body).toned(tone);
+    row.took_ms = meta.number("duration_ms");
+    row.totals = totals(meta);
+    if tone == Tone::Good {
+        row.body_tone = Tone::Plain;
     }
+    row
 }
 
 fn repeats_name(error: &str) -> bool {
