@@ -12,8 +12,9 @@ use std::collections::BTreeMap;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use super::identity;
 use crate::alert::aggregate::Aggregate;
-use crate::sources::Key;
+use crate::sources::{Key, WordList};
 
 /// A longer key is hashed, because a fingerprint is a key of an index.
 const MAX_KEY_BYTES: usize = 512;
@@ -25,25 +26,12 @@ const FORMS: [&str; 5] = [HEADER, "alertmanager", "grafana", "json", "text"];
 /// More members than this become one hash with their number.
 const MAX_MEMBERS: usize = 256;
 /// The labels with a severity, in lower case without separators.
-const SEVERITY_KEYS: [&str; 8] = [
-    "severity",
-    "priority",
-    "level",
-    "sev",
-    "criticality",
-    "urgency",
-    "alertseverity",
-    "prio",
-];
+const SEVERITY_KEYS: WordList =
+    WordList::new("severity priority level sev criticality urgency alertseverity prio");
 
 /// Whether a label names a severity, in any case.
 pub(super) fn is_severity_key(key: &str) -> bool {
-    let plain: String = key
-        .chars()
-        .filter(|c| c.is_alphanumeric())
-        .flat_map(char::to_lowercase)
-        .collect();
-    SEVERITY_KEYS.contains(&plain.as_str())
+    SEVERITY_KEYS.contains(&identity::plain(key))
 }
 
 /// The scope of a fingerprint: equal keys in different scopes are different alerts.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::intake::identity;
-use crate::sources::parse_time;
+use crate::sources::{WordList, parse_time};
 
 /// Deeper objects are not searched.
 const MAX_DEPTH: usize = 5;
@@ -123,11 +123,11 @@ pub(super) fn token(key: &str) -> Option<String> {
 
 /// The leaves whose key is one of the words, the best first: an earlier word before a later one, and a field of the
 /// body before one of an inner object.
-pub(super) fn ranked<'l, 'v>(leaves: &'l [Leaf<'v>], words: &[&str]) -> Vec<&'l Leaf<'v>> {
+pub(super) fn ranked<'l, 'v>(leaves: &'l [Leaf<'v>], words: &WordList) -> Vec<&'l Leaf<'v>> {
     let rank = |leaf: &Leaf<'_>| {
         let place = words
             .iter()
-            .position(|word| leaf.word == *word || leaf.owned == *word)?;
+            .position(|word| leaf.word == word || leaf.owned == word)?;
         Some(place + 2 * leaf.depth)
     };
     let mut found: Vec<_> = leaves

@@ -165,7 +165,7 @@ fn elements(body: &Value) -> Elements<'_> {
     let Some(fields) = body.as_object() else {
         return whole;
     };
-    for name in words::LISTS {
+    for name in words::LISTS.iter() {
         let found = fields
             .iter()
             .find(|(key, value)| identity::plain(key) == name && first(value));
@@ -267,10 +267,10 @@ fn status(leaves: &[Leaf<'_>]) -> Option<GuessedWords> {
         meaning,
     };
     for (flags, when_true, when_false) in [
-        (&words::ENDED[..], resolved, firing),
-        (&words::PRESENT[..], firing, resolved),
+        (words::ENDED, resolved, firing),
+        (words::PRESENT, firing, resolved),
     ] {
-        if let Some(leaf) = ranked(leaves, flags)
+        if let Some(leaf) = ranked(leaves, &flags)
             .into_iter()
             .find(|leaf| leaf.value.is_boolean())
         {
@@ -456,15 +456,13 @@ fn recognise(guess: &Guess, leaves: &[Leaf<'_>]) -> Vec<String> {
 
 fn is_common(leaf: &Leaf<'_>) -> bool {
     let common = [
-        &words::TITLES[..],
-        &words::STATUSES,
-        &words::SEVERITIES,
-        &words::TIMES,
-        &words::RESOURCES,
+        words::TITLES,
+        words::STATUSES,
+        words::SEVERITIES,
+        words::TIMES,
+        words::RESOURCES,
     ];
-    common
-        .iter()
-        .any(|words| words.contains(&leaf.word.as_str()))
+    common.iter().any(|words| words.contains(&leaf.word))
 }
 
 #[cfg(test)]

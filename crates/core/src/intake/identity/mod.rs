@@ -17,7 +17,7 @@ use serde_json::Value;
 pub(super) use self::form::{stable_text, title as stable_title};
 use self::walk::{Class, IdentityPart, parts};
 use super::fingerprint;
-use crate::sources::{Traced, canonical};
+use crate::sources::{Traced, WordList, canonical};
 
 /// Ends of keys with times.
 const TIMES: [&str; 4] = ["time", "timestamp", "date", "datetime"];
@@ -135,14 +135,7 @@ fn classes(parts: &[IdentityPart]) -> &'static [Class] {
 /// Words of texts that look like the name of a machine, for a body that names it in no field: `db-1 is CRITICAL`.
 fn named_in_texts(parts: &[IdentityPart]) -> Option<IdentityPart> {
     use Class::{Alert, Condition, ConditionId, Incident, Key, Label, Resource, Soft};
-    const TEXTS: [&str; 6] = [
-        "message",
-        "title",
-        "summary",
-        "subject",
-        "description",
-        "text",
-    ];
+    const TEXTS: WordList = WordList::new("message title summary subject description text");
     if parts.iter().any(|part: &IdentityPart| {
         matches!(
             part.class,

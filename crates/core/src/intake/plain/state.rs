@@ -34,17 +34,8 @@ const MESSAGE_ENDS: [&str; 5] = ["type", "event", "action", "transition", "kind"
 /// Words that are an end in such a field, too.
 const WELL: [&str; 6] = ["ok", "okay", "up", "success", "passing", "healthy"];
 /// Keys that may say something else than a state.
-const AMBIGUOUS: [&str; 9] = [
-    "type",
-    "event",
-    "action",
-    "kind",
-    "what",
-    "transition",
-    "alert",
-    "alarm",
-    "update",
-];
+const AMBIGUOUS: WordList =
+    WordList::new("type event action kind what transition alert alarm update");
 /// True at the end.
 const END_FLAGS: WordList = WordList::new(
     "resolved isresolved recovered isrecovered cleared iscleared closed isclosed clear backtonormal allclear isok \
@@ -287,7 +278,7 @@ fn is_ambiguous(fact: &Fact<'_>) -> bool {
         .owner
         .last()
         .is_some_and(|owner| owner == "event" || owner == "action");
-    AMBIGUOUS.contains(&word.as_str()) || in_event && word == "name" || word == "eventname"
+    AMBIGUOUS.contains(&word) || in_event && word == "name" || word == "eventname"
 }
 
 fn of_flag(fact: &Fact<'_>) -> Option<AlertStatus> {
@@ -442,16 +433,8 @@ fn is_test_title(title: &str) -> bool {
     let is_test = words
         .next()
         .is_some_and(|word| word == "test" || word == "testing");
-    let what = [
-        "notification",
-        "message",
-        "alert",
-        "event",
-        "webhook",
-        "alarm",
-        "payload",
-    ];
-    let is_message = words.next().is_some_and(|word| what.contains(&word));
+    let what = WordList::new("notification message alert event webhook alarm payload");
+    let is_message = words.next().is_some_and(|word| what.contains(word));
     is_test
         && is_message
         && words
