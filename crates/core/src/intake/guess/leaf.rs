@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::intake::identity;
-use crate::sources::{WordList, parse_time};
+use crate::sources::{WordList, escaped_key, parse_time};
 
 /// Deeper objects are not searched.
 const MAX_DEPTH: usize = 5;
@@ -118,7 +118,7 @@ pub(super) fn token(key: &str) -> Option<String> {
         && key.trim() == key
         && !key.contains(['|', '{', '}', '"'])
         && !key.chars().any(char::is_control);
-    has_place.then(|| key.replace('~', "~0").replace('/', "~1"))
+    has_place.then(|| escaped_key(key))
 }
 
 /// The leaves whose key is one of the words, the best first: an earlier word before a later one, and a field of the

@@ -7,7 +7,7 @@ use super::named::Named;
 use super::words::{
     AREAS, AROUND, BESIDE, CONDITIONS, ID_ENDS, INCIDENTS, LABELS, MESSAGES, RESOURCES,
 };
-use crate::sources::{WordList, key_pieces, pieces};
+use crate::sources::{WordList, escaped_key, key_pieces, pieces};
 
 const MAX_DEPTH: usize = 8;
 const MAX_PARTS: usize = 512;
@@ -108,11 +108,7 @@ fn walk(value: &Value, place: &ObjectScope, found: &mut Vec<IdentityPart>) {
 
 fn field(key: &str, value: &Value, place: &ObjectScope, found: &mut Vec<IdentityPart>) {
     let key_pieces = key_pieces(key);
-    let pointer = format!(
-        "{}/{}",
-        place.pointer,
-        key.replace('~', "~0").replace('/', "~1")
-    );
+    let pointer = format!("{}/{}", place.pointer, escaped_key(key));
     match value {
         Value::Object(_) | Value::Array(_) => {
             if let Some(below) = below(&key_pieces, value, place) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::sources::{WordList, key_pieces, parse_time};
+use crate::sources::{WordList, escaped_key, key_pieces, parse_time};
 
 /// Deeper objects are not read.
 const MAX_DEPTH: usize = 7;
@@ -140,11 +140,7 @@ fn collect<'v>(value: &'v Value, place: &ObjectPath, found: &mut Vec<Fact<'v>>) 
 
 fn of_object<'v>(fields: &'v Map<String, Value>, place: &ObjectPath, found: &mut Vec<Fact<'v>>) {
     for (key, value) in fields {
-        let pointer = format!(
-            "{}/{}",
-            place.pointer,
-            key.replace('~', "~0").replace('/', "~1")
-        );
+        let pointer = format!("{}/{}", place.pointer, escaped_key(key));
         let pieces = key_pieces(key);
         match value {
             Value::Null => {}

@@ -2,7 +2,7 @@
 
 use super::facts::{Fact, Rank};
 use crate::alert::Severity;
-use crate::sources::{Note, Traced, Word, WordList, is_severity_word, severity_of};
+use crate::sources::{Note, Traced, WordList, is_severity_word, severity_of};
 
 /// Ends of the keys of a severity.
 const KEYS: WordList = WordList::new(
@@ -87,11 +87,8 @@ fn worst(found: &[SeverityField<'_>]) -> Option<SeverityVerdict> {
     let other = found.iter().find(|found| found.severity != worst.severity);
     let says = |each: &SeverityField<'_>| format!("{} is {:?}", each.pointer, each.word);
     let differ = other.map(|other| Note::Differ(format!("{}, and {}", says(worst), says(other))));
-    let word = Word {
-        meaning: worst.severity.as_str(),
-        text: &worst.word,
-    };
-    let why = Traced::word("severity", worst.pointer, word);
+    let meaning = worst.severity.as_str();
+    let why = Traced::word("severity", worst.pointer, &worst.word, meaning);
     Some(SeverityVerdict {
         severity: Some(worst.severity),
         why: Some(why),

@@ -9,7 +9,7 @@ use super::times::ended_at;
 use super::title_mark::{mark, without_signs};
 use crate::alert::{AlertStatus, Severity};
 use crate::sources::{
-    Note, Traced, Word, WordList, ended_of, is_severity_word, pieces, severity_of, status_of,
+    Note, Traced, WordList, ended_of, is_severity_word, pieces, severity_of, status_of,
 };
 
 /// Ends of the keys of states.
@@ -126,14 +126,15 @@ pub(super) fn judge(
 }
 
 fn judged(evidence: &Evidence, notes: Vec<Note>) -> StatusVerdict {
-    let word = Word {
-        meaning: evidence.status.as_str(),
-        text: &evidence.word,
-    };
-    let why = Some(Traced::word("status", &evidence.pointer, word));
+    let Evidence {
+        status,
+        pointer,
+        word,
+        ..
+    } = evidence;
     StatusVerdict {
-        status: evidence.status,
-        why,
+        status: *status,
+        why: Some(Traced::word("status", pointer, word, status.as_str())),
         notes,
     }
 }
