@@ -32,6 +32,12 @@ pub fn visible(text: &str) -> String {
     out
 }
 
+/// At most so many bytes of the beginning of a text, without a part of a character.
+pub(crate) fn beginning(text: &str, bytes: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes))
+        .unwrap_or_default()
+}
+
 /// Whether a text has a character that [`visible`] removes or replaces.
 pub fn has_invisible(text: &str) -> bool {
     !text.chars().all(|c: char| {

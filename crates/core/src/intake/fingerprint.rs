@@ -9,6 +9,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
@@ -174,12 +175,7 @@ fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Sha256 {
 }
 
 fn hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
-    let hex: String = digest(parts)
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    format!("sha256:{hex}")
+    format!("sha256:{}", HEXLOWER.encode(&digest(parts).finalize()))
 }
 
 /// The first half of the hash.

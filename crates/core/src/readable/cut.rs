@@ -1,5 +1,7 @@
 //! Cuts a long result: keeps its beginning and end, on line boundaries, with a visible mark between them.
 
+use crate::visible::beginning;
+
 /// JSON, YAML and logs have about 3.3 bytes per token.
 const BYTES_PER_TEN_TOKENS: usize = 33;
 
@@ -66,9 +68,7 @@ fn lines_between(text: &str, head: &str, tail: &str) -> String {
 /// Keeps at most `budget` bytes of the beginning. They end with a whole line, unless that costs more than half of
 /// them.
 fn head(text: &str, budget: usize) -> &str {
-    let head = text
-        .get(..text.floor_char_boundary(budget))
-        .unwrap_or_default();
+    let head = beginning(text, budget);
     match head.rfind('\n') {
         Some(newline) if newline >= budget / 2 => head.get(..newline).unwrap_or(head),
         Some(_) | None => head,

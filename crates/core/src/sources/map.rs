@@ -45,19 +45,13 @@ impl Source {
     /// Takes the elements out of the body; `None` when the body is one alert.
     pub(crate) fn take_elements(&self, body: &mut Value) -> Option<Vec<Value>> {
         let each = self.each.as_ref()?;
-        let mut elements = match each.find_mut(body) {
-            Some(list @ Value::Array(_)) => match std::mem::take(list) {
-                Value::Array(items) => items,
-                Value::Null
-                | Value::Bool(_)
-                | Value::Number(_)
-                | Value::String(_)
-                | Value::Object(_) => Vec::new(),
-            },
-            Some(only @ Value::Object(_)) => vec![std::mem::take(only)],
-            Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) | None => {
-                Vec::new()
-            }
+        let found = each
+            .find_mut(body)
+            .filter(|value| value.is_array() || value.is_object());
+        let mut elements = match found.map(std::mem::take) {
+            Some(Value::Array(items)) => items,
+            Some(only) => vec![only],
+            None => Vec::new(),
         };
         elements
             .iter_mut()

@@ -32,6 +32,7 @@ pub use source::{LinkSource, RefSource, Source, Tag, TagRef, Words};
 pub use time::parse as parse_time;
 pub use trace::{Note, Origin, Repair, Traced};
 pub use view::View;
+pub(crate) use view::scalar;
 pub use words::{
     WordList, WordTable, ended_of, is_severity_word, key_pieces, pieces, severity_of, status_of,
 };

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::intake::identity;
-use crate::sources::{WordList, escaped_key, parse_time};
+use crate::sources::{WordList, escaped_key, parse_time, scalar};
 
 /// Deeper objects are not searched.
 const MAX_DEPTH: usize = 5;
@@ -35,11 +35,7 @@ struct Parent<'a> {
 impl Leaf<'_> {
     /// A text that is not empty, a number or a bool.
     pub(super) fn scalar(&self) -> Option<String> {
-        match self.value {
-            Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
-            Value::Number(_) | Value::Bool(_) => Some(self.value.to_string()),
-            Value::Null | Value::Array(_) | Value::Object(_) => None,
-        }
+        scalar(self.value)
     }
 
     /// A text for people: neither a time nor an address.

@@ -30,11 +30,6 @@ pub(super) struct Identity {
 }
 
 /// The identity of a body without a declared key; its whole text if nothing in it stays the same.
-pub(super) fn of_json(value: &Value) -> String {
-    identity(value).key
-}
-
-/// The same with its fields.
 pub(super) fn identity(value: &Value) -> Identity {
     let chosen = choose(parts(value));
     let trace: Vec<Traced> = chosen
@@ -74,26 +69,27 @@ fn classes(parts: &[IdentityPart]) -> &'static [Class] {
         Alert, Area, Condition, ConditionId, Event, Exact, Incident, Key, Label, Name, Other,
         Reason, Resource, Soft, Text, Title,
     };
+    const NAMED: &[Class] = &[
+        ConditionId,
+        Condition,
+        Reason,
+        Soft,
+        Name,
+        Resource,
+        Area,
+        Label,
+        Exact,
+    ];
     let has = |class: Class| parts.iter().any(|part| part.class == class);
     let condition = has(Condition) || has(Reason);
     let resource = has(Resource) || has(Label);
     if has(Key) {
         &[Key]
     } else if condition && resource {
-        &[
-            ConditionId,
-            Condition,
-            Reason,
-            Soft,
-            Name,
-            Resource,
-            Area,
-            Label,
-            Exact,
-        ]
+        NAMED
     } else if has(Incident) {
         &[Incident]
-    } else if has(Alert) {
+    } else if has(Alert) || has(Soft) && !has(ConditionId) {
         &[
             Alert,
             ConditionId,
@@ -106,27 +102,13 @@ fn classes(parts: &[IdentityPart]) -> &'static [Class] {
             Label,
         ]
     } else if has(ConditionId) {
-        &[
-            ConditionId,
-            Condition,
-            Reason,
-            Soft,
-            Name,
-            Resource,
-            Area,
-            Label,
-            Exact,
-        ]
-    } else if has(Soft) {
-        &[Condition, Reason, Soft, Name, Resource, Area, Label]
+        NAMED
     } else if condition {
         &[
             Condition, Reason, Name, Resource, Area, Label, Exact, Event, Other,
         ]
-    } else if has(Title) {
+    } else if has(Title) || has(Name) {
         &[Title, Name, Resource, Area, Label, Exact, Event, Other]
-    } else if has(Name) {
-        &[Name, Resource, Area, Label, Exact, Event, Other]
     } else {
         &[Text, Resource, Area, Label, Exact, Event, Other]
     }

@@ -8,6 +8,7 @@ use super::words::{
     AREAS, AROUND, BESIDE, CONDITIONS, ID_ENDS, INCIDENTS, LABELS, MESSAGES, RESOURCES,
 };
 use crate::sources::{WordList, escaped_key, key_pieces, pieces};
+use crate::visible::beginning;
 
 const MAX_DEPTH: usize = 8;
 const MAX_PARTS: usize = 512;
@@ -263,9 +264,7 @@ fn part(key: &[String], value: &Value, place: &ObjectScope) -> Option<IdentityPa
         place,
         is_number: value.is_number() || text.parse::<f64>().is_ok(),
     };
-    let beginning = text
-        .get(..text.floor_char_boundary(MAX_TEXT_BYTES))
-        .unwrap_or_default();
+    let beginning = beginning(&text, MAX_TEXT_BYTES);
     let class = if place.in_labels {
         named.of_label()?
     } else {

@@ -48,19 +48,15 @@ pub(super) fn elements(value: &Value) -> Option<Vec<Value>> {
     Some(
         items
             .iter()
-            .map(|item: &Value| match item {
-                Value::Object(own) => {
-                    let mut fields = shared.clone();
-                    // A group of the same name may say otherwise than its alert in another spelling.
-                    fields.retain(|name, _| !own.keys().any(|key| plain(key) == plain(name)));
-                    fields.extend(own.clone());
-                    Value::Object(fields)
-                }
-                Value::Null
-                | Value::Bool(_)
-                | Value::Number(_)
-                | Value::String(_)
-                | Value::Array(_) => item.clone(),
+            .map(|item: &Value| {
+                let Some(own) = item.as_object() else {
+                    return item.clone();
+                };
+                let mut fields = shared.clone();
+                // A group of the same name may say otherwise than its alert in another spelling.
+                fields.retain(|name, _| !own.keys().any(|key| plain(key) == plain(name)));
+                fields.extend(own.clone());
+                Value::Object(fields)
             })
             .collect(),
     )

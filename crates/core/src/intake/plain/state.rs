@@ -4,6 +4,7 @@
 
 use chrono::{DateTime, Utc};
 
+use super::Verdict;
 use super::facts::{Fact, Rank};
 use super::times::ended_at;
 use super::title_mark::{mark, without_signs};
@@ -72,20 +73,12 @@ struct Evidence {
     is_event: bool,
 }
 
-/// The status of a body with its reason.
-#[derive(Debug, Default)]
-pub(super) struct StatusVerdict {
-    pub(super) status: AlertStatus,
-    pub(super) why: Option<Traced>,
-    pub(super) notes: Vec<Note>,
-}
-
 /// Judges the fields of a body. `now` is the time at which the message arrived; without it no time is an end.
 pub(super) fn judge(
     facts: &[Fact<'_>],
     title: Option<&str>,
     now: Option<DateTime<Utc>>,
-) -> StatusVerdict {
+) -> Verdict<AlertStatus> {
     let facts: Vec<&Fact<'_>> = facts
         .iter()
         .filter(|fact| fact.rank < Rank::Beside)
@@ -119,21 +112,21 @@ pub(super) fn judge(
     let unknown = unknown
         .and_then(|fact| fact.text())
         .map(|word| Note::UnknownStatus(word.to_owned()));
-    StatusVerdict {
+    Verdict {
         notes: unknown.into_iter().collect(),
-        ..StatusVerdict::default()
+        ..Verdict::default()
     }
 }
 
-fn judged(evidence: &Evidence, notes: Vec<Note>) -> StatusVerdict {
+fn judged(evidence: &Evidence, notes: Vec<Note>) -> Verdict<AlertStatus> {
     let Evidence {
         status,
         pointer,
         word,
         ..
     } = evidence;
-    StatusVerdict {
-        status: *status,
+    Verdict {
+        value: *status,
         why: Some(Traced::word("status", pointer, word, status.as_str())),
         notes,
     }
@@ -141,7 +134,7 @@ fn judged(evidence: &Evidence, notes: Vec<Note>) -> StatusVerdict {
 
 /// The status that follows from all fields. A person who has taken the alert does not change its state. If there is an
 /// end, a severity is that of the alert that ended; otherwise the alert fires when a field says so.
-fn decide(said: &[&Evidence]) -> Option<StatusVerdict> {
+fn decide(said: &[&Evidence]) -> Option<Verdict<AlertStatus>> {
     let first = |status: AlertStatus| said.iter().find(|evidence| evidence.status == status);
     let resolved = first(AlertStatus::Resolved);
     let acknowledged = first(AlertStatus::Acknowledged);
@@ -176,9 +169,7 @@ fn evidence(fact: &Fact<'_>, all: &[&Fact<'_>]) -> Option<Evidence> {
     let status = of_word(fact)
         .or_else(|| of_flag(fact))
         .or_else(|| of_number(fact))?;
-    let word = fact
-        .text()
-        .map_or_else(|| fact.value.to_string(), str::to_owned);
+    let word = fact.written();
     let is_severity = is_severity_word(&word);
     let is_event = !is_state(fact);
 
@@ -330,18 +321,20 @@ fn is_exit(word: &str) -> bool {
     matches!(word, "exitstatus" | "exitcode" | "returncode")
 }
 
-fn by_time(facts: &[&Fact<'_>], rank: Rank, now: Option<DateTime<Utc>>) -> Option<StatusVerdict> {
+fn by_time(
+    facts: &[&Fact<'_>],
+    rank: Rank,
+    now: Option<DateTime<Utc>>,
+) -> Option<Verdict<AlertStatus>> {
     let fact = facts
         .iter()
         .find(|fact| fact.rank == rank && ended_at(fact).is_some_and(|end| Some(end) <= now))?;
-    let word = fact
-        .text()
-        .map_or_else(|| fact.value.to_string(), str::to_owned);
+    let word = fact.written();
     let because = format!("{} is {word:?}, which is over", fact.pointer);
     let why = Traced::rule("status", AlertStatus::Resolved.as_str(), because);
     let notes = vec![Note::Ended(format!("{} is {word}", fact.pointer))];
-    Some(StatusVerdict {
-        status: AlertStatus::Resolved,
+    Some(Verdict {
+        value: AlertStatus::Resolved,
         why: Some(why),
         notes,
     })

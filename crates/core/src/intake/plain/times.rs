@@ -23,11 +23,7 @@ pub(super) fn ended_at(fact: &Fact<'_>) -> Option<DateTime<Utc>> {
     if !(ENDS.contains(word.as_str()) || is_period && has_beginning(fact)) {
         return None;
     }
-    parse_time(
-        &fact
-            .text()
-            .map_or_else(|| fact.value.to_string(), str::to_owned),
-    )
+    parse_time(&fact.written())
 }
 
 fn has_beginning(fact: &Fact<'_>) -> bool {

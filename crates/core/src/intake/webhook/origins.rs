@@ -45,13 +45,8 @@ pub(super) fn worst_of(
 fn no_data(items: &[&WebhookAlert<'_>]) -> Option<TracedSeverity> {
     let because = "no alert names one, and Grafana reports that it has no data";
     let origin = Traced::rule("severity", Severity::Low.as_str(), because);
-    (!items.is_empty()
-        && items.iter().all(|item: &&WebhookAlert<'_>| {
-            item.labels
-                .get("alertname")
-                .is_some_and(|name| name == "DatasourceNoData")
-        }))
-    .then_some(TracedSeverity {
+    let is_said = !items.is_empty() && items.iter().all(|item| item.name() == "DatasourceNoData");
+    is_said.then_some(TracedSeverity {
         severity: Severity::Low,
         origin,
     })

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{WebhookAlert, common};
+use super::{WebhookAlert, common, truncated};
 use crate::intake::outline::Outline;
 use crate::intake::plain::text;
 use crate::sources::WordList;
@@ -40,11 +40,7 @@ pub(super) fn render(
         0,
         &format!("from {source}: {firing} firing, {resolved} resolved"),
     );
-    let truncated = body
-        .get("truncatedAlerts")
-        .and_then(Value::as_u64)
-        .unwrap_or_default();
-    if truncated > 0 {
+    if let Some(truncated) = truncated(body) {
         out.line(
             0,
             &format!(
