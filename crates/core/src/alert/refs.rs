@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -70,10 +71,7 @@ fn is_id(id: &str) -> bool {
 
 /// The hash of a group key of Alertmanager, in hex. Source: `Key.Hash` of Alertmanager's `notify` package.
 pub fn am_group(group_key: &str) -> String {
-    Sha256::digest(group_key.as_bytes())
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    HEXLOWER.encode(&Sha256::digest(group_key.as_bytes()))
 }
 
 /// A message of Slack: the channel and the time stamp that is its id.

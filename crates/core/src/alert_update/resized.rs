@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::alert::aggregate::{Aggregate, AggregateKind};
+use crate::readable::format;
 
 /// The number of alerts that are not known one by one, before and now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,20 +69,12 @@ impl Resized {
             }
             AggregateKind::Group => format!(
                 "the group now has {} ({before} before)",
-                counted(now, "firing alert")
+                format::count(now, "firing alert")
             ),
             AggregateKind::LeftOut => format!(
                 "the sender now leaves out {} ({before} before)",
-                counted(now, "alert")
+                format::count(now, "alert")
             ),
         }
-    }
-}
-
-fn counted(count: u32, what: &str) -> String {
-    if count == 1 {
-        format!("1 {what}")
-    } else {
-        format!("{count} {what}s")
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::reading::ParsedBody;
-use super::{IntakeError, Part, plain};
+use super::{IntakeError, Part};
 use crate::alert::{AlertStatus, Severity};
 use crate::sources::Note;
 
@@ -25,23 +25,6 @@ const FIRING: u8 = 4;
 const PAIR_KEYS: [&str; 9] = [
     "name", "key", "label", "title", "field", "value", "val", "short", "type",
 ];
-
-/// A parsed alert with its place in the message.
-#[derive(Debug)]
-pub(super) struct Numbered {
-    pub(super) index: u32,
-    pub(super) reading: ParsedBody,
-}
-
-impl Numbered {
-    /// A text in a list of bodies.
-    pub(super) fn text(text: &str) -> Self {
-        Self {
-            index: 0,
-            reading: plain::read_text(text),
-        }
-    }
-}
 
 /// The urgency of an alert: more is worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,38 +54,35 @@ impl Urgency {
 /// The alerts of a list while it is read.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    readings: Vec<Numbered>,
+    readings: Vec<ParsedBody>,
     pub(super) no_alerts: usize,
     /// Elements that were not read, because there are too many.
     unread: usize,
 }
 
 impl Batch {
-    pub(super) fn push(&mut self, numbered: Numbered) {
-        self.readings.push(numbered);
+    pub(super) fn push(&mut self, reading: ParsedBody) {
+        self.readings.push(reading);
     }
 
     /// Adds the alerts of the body at this place of a list. The first alert of a body has the place of the body, and no
     /// place depends on the other bodies.
-    pub(super) fn extend(&mut self, outer: u32, readings: Vec<Numbered>) {
-        let numbered = readings
-            .into_iter()
-            .map(|Numbered { index, reading }| Numbered {
-                index: index.saturating_mul(PLACES).saturating_add(outer),
-                reading,
-            });
-        self.readings.extend(numbered);
+    pub(super) fn extend(&mut self, outer: u32, mut readings: Vec<ParsedBody>) {
+        for reading in &mut readings {
+            reading.index = reading.index.saturating_mul(PLACES).saturating_add(outer);
+        }
+        self.readings.append(&mut readings);
     }
 
     /// # Errors
     /// When there is no alert.
-    pub(super) fn finish(mut self) -> Result<Vec<Numbered>, IntakeError> {
+    pub(super) fn finish(mut self) -> Result<Vec<ParsedBody>, IntakeError> {
         let first = self.readings.first_mut().ok_or(IntakeError::Empty)?;
         if self.no_alerts > 0 {
-            first.reading.notes.push(Note::NoAlerts(self.no_alerts));
+            first.notes.push(Note::NoAlerts(self.no_alerts));
         }
         if self.unread > 0 {
-            first.reading.notes.push(Note::Unread(self.unread));
+            first.notes.push(Note::Unread(self.unread));
         }
         Ok(self.readings)
     }

@@ -1,5 +1,6 @@
 //! Cleans text from outside: removes terminal sequences and invisible characters, and bounds its size.
 
+use crate::readable::text::beginning;
 use crate::visible::visible;
 
 /// Maximum size of an alert's text.
@@ -12,9 +13,7 @@ pub(super) fn text(text: &str) -> String {
     if clean.len() <= MAX_TEXT_BYTES {
         return clean.to_owned();
     }
-    let kept = clean
-        .get(..clean.floor_char_boundary(MAX_TEXT_BYTES))
-        .unwrap_or_default();
+    let kept = beginning(clean, MAX_TEXT_BYTES);
     let missing = clean.len() - kept.len();
     format!(
         "{kept}\n[cut here: {missing} of {} bytes of the alert are not shown]",

@@ -1,27 +1,21 @@
 //! The reading of a body of a declared source.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value};
 
 use super::batch::Urgency;
-use super::identity::{self, Identity};
 use super::outline::Outline;
 use super::reading::ParsedBody;
-use super::{fingerprint, subject};
+use super::{fingerprint, identity, subject};
 use crate::alert::{AlertStatus, MemberReport};
 use crate::sources::{Mapped, Source, Traced, View};
 
-/// The body of a message, and the element of its list that is read.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Extract<'v> {
-    pub(super) body: &'v Value,
-    pub(super) element: Option<&'v Value>,
-}
-
-/// Reads one alert. `name` is that of the source.
-pub(super) fn read(name: &str, source: &Source, extract: Extract<'_>) -> ParsedBody {
-    let Extract { body, element } = extract;
+/// Reads one alert: the body of a message, or the element of its list. `name` is that of the source.
+pub(super) fn read(
+    name: &str,
+    source: &Source,
+    body: &Value,
+    element: Option<&Value>,
+) -> ParsedBody {
     let mapped = source.map(body, element);
     let Mapped {
         alert_type,
@@ -33,9 +27,9 @@ pub(super) fn read(name: &str, source: &Source, extract: Extract<'_>) -> ParsedB
         ..
     } = mapped;
     let own = if key.is_absent() {
-        let Identity { key, trace: fields } = identity::identity(element.unwrap_or(body));
-        trace.extend(fields);
-        key
+        let identity = identity::identity(element.unwrap_or(body));
+        trace.extend(identity.trace);
+        identity.key
     } else {
         fingerprint::of_key(&key)
     };
@@ -61,25 +55,20 @@ pub(super) fn read(name: &str, source: &Source, extract: Extract<'_>) -> ParsedB
         ));
     }
     let member = fingerprint::member_of_key(name, &own);
-    let reports = match status {
-        AlertStatus::Firing | AlertStatus::Resolved => {
-            vec![MemberReport {
-                member,
-                status,
-                text: title.clone(),
-            }]
-        }
-        AlertStatus::Acknowledged => vec![MemberReport {
-            member,
-            status: AlertStatus::Firing,
-            text: title.clone(),
-        }],
-        AlertStatus::Test | AlertStatus::Ignored => Vec::new(),
+    let reported = match status {
+        AlertStatus::Firing | AlertStatus::Acknowledged => Some(AlertStatus::Firing),
+        AlertStatus::Resolved => Some(AlertStatus::Resolved),
+        AlertStatus::Test | AlertStatus::Ignored => None,
     };
+    let reports = reported.map(|status| MemberReport {
+        member,
+        status,
+        text: title.clone(),
+    });
     let mut outline = Outline::default();
     outline.line(0, &title);
     outline.line(0, &format!("from {name}: {}", status.as_str()));
-    fields(&mut outline, source, extract);
+    fields(&mut outline, source, body, element);
     ParsedBody {
         source: name.to_owned(),
         name: alert_type.or_else(|| Some(title.clone())),
@@ -89,7 +78,7 @@ pub(super) fn read(name: &str, source: &Source, extract: Extract<'_>) -> ParsedB
         at: mapped.at,
         fingerprint: Some(own),
         members: vec![member],
-        reports,
+        reports: reports.into_iter().collect(),
         runbook_url: mapped.runbook,
         refs: mapped.refs,
         text: outline.into_text(),
@@ -97,9 +86,8 @@ pub(super) fn read(name: &str, source: &Source, extract: Extract<'_>) -> ParsedB
         links: mapped.links,
         trace,
         notes: mapped.notes,
-        tenant: None,
         title,
-        annotations: BTreeMap::new(),
+        ..ParsedBody::default()
     }
 }
 
@@ -118,15 +106,14 @@ pub(super) fn without_elements(name: &str, body: &Value) -> ParsedBody {
             AlertStatus::Ignored.as_str(),
             "there is no alert in the list of its source",
         )],
-        fingerprint: Some(identity::of_json(body)),
+        fingerprint: Some(identity::identity(body).key),
         text: outline.into_text(),
         ..ParsedBody::default()
     }
 }
 
 /// The fields that the investigation reads.
-fn fields(outline: &mut Outline, source: &Source, extract: Extract<'_>) {
-    let Extract { body, element } = extract;
+fn fields(outline: &mut Outline, source: &Source, body: &Value, element: Option<&Value>) {
     let Some(chosen) = &source.text else {
         if let Some(element) = element {
             outline.value(0, element);
@@ -167,7 +154,12 @@ impl Ranking<'_> {
     pub(super) fn urgency(&self, element: &Value) -> Urgency {
         let mut element = element.clone();
         self.source.embed_element(&mut element);
-        let mapped = self.source.map(&self.body, Some(&element));
-        Urgency::of(mapped.status, mapped.severity.unwrap_or_default())
+        urgency(self.source, &self.body, &element)
     }
+}
+
+/// The urgency of an element whose texts have been read in place.
+pub(super) fn urgency(source: &Source, body: &Value, element: &Value) -> Urgency {
+    let mapped = source.map(body, Some(element));
+    Urgency::of(mapped.status, mapped.severity.unwrap_or_default())
 }

@@ -9,11 +9,13 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use super::identity;
 use crate::alert::aggregate::Aggregate;
-use crate::sources::Key;
+use crate::sources::{Key, WordList};
 
 /// A longer key is hashed, because a fingerprint is a key of an index.
 const MAX_KEY_BYTES: usize = 512;
@@ -25,25 +27,12 @@ const FORMS: [&str; 5] = [HEADER, "alertmanager", "grafana", "json", "text"];
 /// More members than this become one hash with their number.
 const MAX_MEMBERS: usize = 256;
 /// The labels with a severity, in lower case without separators.
-const SEVERITY_KEYS: [&str; 8] = [
-    "severity",
-    "priority",
-    "level",
-    "sev",
-    "criticality",
-    "urgency",
-    "alertseverity",
-    "prio",
-];
+const SEVERITY_KEYS: WordList =
+    WordList::new("severity priority level sev criticality urgency alertseverity prio");
 
 /// Whether a label names a severity, in any case.
 pub(super) fn is_severity_key(key: &str) -> bool {
-    let plain: String = key
-        .chars()
-        .filter(|c| c.is_alphanumeric())
-        .flat_map(char::to_lowercase)
-        .collect();
-    SEVERITY_KEYS.contains(&plain.as_str())
+    SEVERITY_KEYS.contains(&identity::plain(key))
 }
 
 /// The scope of a fingerprint: equal keys in different scopes are different alerts.
@@ -186,12 +175,7 @@ fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Sha256 {
 }
 
 fn hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
-    let hex: String = digest(parts)
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    format!("sha256:{hex}")
+    format!("sha256:{}", HEXLOWER.encode(&digest(parts).finalize()))
 }
 
 /// The first half of the hash.

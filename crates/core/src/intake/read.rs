@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::batch::{self, Batch, Numbered, Urgency, worst};
-use super::declared::{self, Extract, Ranking};
+use super::batch::{self, Batch, worst};
+use super::declared::{self, Ranking};
 use super::decode::decode;
 use super::reading::{MessageContext, ParsedBody};
 use super::{Hints, IntakeError, envelope, plain, webhook};
@@ -142,10 +142,7 @@ impl Intake {
         let decoded = decode(body, hints.content())?;
         let mut readings = match decoded.value {
             Some(value) => self.read_value(value, hints)?,
-            None => vec![Numbered {
-                index: 0,
-                reading: plain::read_text(&decoded.text),
-            }],
+            None => vec![plain::read_text(&decoded.text)],
         };
         let has_several = readings.len() > 1;
         let message = MessageContext {
@@ -154,20 +151,29 @@ impl Intake {
             sources: &self.sources,
             has_several,
         };
-        readings.retain(|numbered| only.is_none_or(|only| only == numbered.index));
+        let unknown = hints
+            .source
+            .as_ref()
+            .filter(|name| !self.sources.contains(name));
+        let notes: Vec<Note> = decoded
+            .repairs
+            .iter()
+            .copied()
+            .map(Note::Repaired)
+            .chain(unknown.cloned().map(Note::UnknownSource))
+            .collect();
+        readings.retain(|reading| only.is_none_or(|only| only == reading.index));
         readings
             .into_iter()
-            .map(|Numbered { index, mut reading }: Numbered| {
-                reading
-                    .notes
-                    .extend(decoded.repairs.iter().copied().map(Note::Repaired));
-                self.noted(reading, hints).finish(message, index)
+            .map(|mut reading: ParsedBody| {
+                reading.notes.extend_from_slice(&notes);
+                reading.finish(message)
             })
             .collect()
     }
 
     /// The alerts of a body, or those of each body in a list.
-    fn read_value(&self, mut value: Value, hints: &Hints) -> Result<Vec<Numbered>, IntakeError> {
+    fn read_value(&self, mut value: Value, hints: &Hints) -> Result<Vec<ParsedBody>, IntakeError> {
         value.sort_all_objects();
         let value = self.opened(value, hints);
         if !self.is_list_of_bodies(&value, hints) {
@@ -183,7 +189,7 @@ impl Intake {
             &mut batch,
         ) {
             let read = match body {
-                Value::String(text) if !text.trim().is_empty() => Ok(vec![Numbered::text(&text)]),
+                Value::String(text) if !text.trim().is_empty() => Ok(vec![plain::read_text(&text)]),
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
                     Err(IntakeError::Empty)
                 }
@@ -204,11 +210,7 @@ impl Intake {
         let Some(items) = value.as_array().filter(|items| batch::has_bodies(items)) else {
             return false;
         };
-        let named = hints
-            .source
-            .as_deref()
-            .and_then(|name| self.sources.get(name));
-        match named.map(|named| (named, &named.reader)) {
+        match self.named(hints).map(|named| (named, &named.reader)) {
             Some((named, Reader::Declared(source))) => {
                 !source.takes_lists() && !named.fits_body(value)
             }
@@ -221,57 +223,42 @@ impl Intake {
     }
 
     /// The alerts of one body, with their places in its list.
-    fn read_one(&self, mut value: Value, hints: &Hints) -> Result<Vec<Numbered>, IntakeError> {
+    fn read_one(&self, mut value: Value, hints: &Hints) -> Result<Vec<ParsedBody>, IntakeError> {
         let (name, source, note) = match self.form(&value, hints)? {
-            BodyForm::Read(readings) => {
-                return Ok((0..)
-                    .zip(readings)
-                    .map(|(index, reading)| Numbered { index, reading })
-                    .collect());
+            BodyForm::Read(mut readings) => {
+                for (index, reading) in (0..).zip(&mut readings) {
+                    reading.index = index;
+                }
+                return Ok(readings);
             }
             BodyForm::Declared { name, source, note } => (name, source, note),
         };
         source.embed(&mut value);
-        let Some(elements) = source.take_elements(&mut value) else {
-            let extract = Extract {
-                body: &value,
-                element: None,
-            };
-            let reading = with_note(declared::read(name, source, extract), note.as_ref());
-            return Ok(vec![Numbered { index: 0, reading }]);
+        let elements = source.take_elements(&mut value);
+        let read = |index: u32, element: Option<&Value>| {
+            let mut reading = declared::read(name, source, &value, element);
+            reading.index = index;
+            reading.notes.extend(note.clone());
+            reading
         };
-        if elements.is_empty() {
-            return Ok(vec![Numbered {
-                index: 0,
-                reading: declared::without_elements(name, &value),
-            }]);
-        }
+        let Some(elements) = elements else {
+            return Ok(vec![read(0, None)]);
+        };
         let mut batch = Batch::default();
         for (index, element) in worst(
             elements,
-            |element: &Value| {
-                let mapped = source.map(&value, Some(element));
-                Urgency::of(mapped.status, mapped.severity.unwrap_or_default())
-            },
+            |element| declared::urgency(source, &value, element),
             &mut batch,
         ) {
             if matches!(element, Value::Null | Value::Bool(_) | Value::Number(_)) {
                 batch.no_alerts += 1;
                 continue;
             }
-            let extract = Extract {
-                body: &value,
-                element: Some(&element),
-            };
-            let reading = with_note(declared::read(name, source, extract), note.as_ref());
-            batch.push(Numbered { index, reading });
+            batch.push(read(index, Some(&element)));
         }
-        Ok(batch.finish().unwrap_or_else(|_| {
-            vec![Numbered {
-                index: 0,
-                reading: declared::without_elements(name, &value),
-            }]
-        }))
+        Ok(batch
+            .finish()
+            .unwrap_or_else(|_| vec![declared::without_elements(name, &value)]))
     }
 
     /// Ranks the elements of a body's list by the words of its source; `None` if it declares no list. The text is JSON
@@ -305,30 +292,20 @@ impl Intake {
 
     /// Whether a source of the user reads the body as it is, in its envelope.
     fn is_of_user(&self, value: &Value, hints: &Hints) -> bool {
-        let named = hints
-            .source
-            .as_deref()
-            .and_then(|name| self.sources.get(name))
-            .and_then(NamedSource::declared);
+        let named = self.named(hints).and_then(NamedSource::declared);
         self.sources.of_user(value).is_some()
             || named.is_some_and(|source| source.understands(value))
     }
 
     fn form<'s>(&'s self, value: &Value, hints: &Hints) -> Result<BodyForm<'s>, IntakeError> {
-        let named = hints
-            .source
-            .as_deref()
-            .and_then(|name| self.sources.get(name));
-        if let Some(NamedSource { name, reader }) = named {
+        if let Some(named @ NamedSource { name, reader }) = self.named(hints) {
             return Ok(match reader {
                 Reader::Declared(_) if is_empty(value) => return Err(IntakeError::Empty),
-                Reader::Declared(source) if named.is_some_and(|named| named.accepts(value)) => {
-                    BodyForm::Declared {
-                        name,
-                        source,
-                        note: None,
-                    }
-                }
+                Reader::Declared(source) if named.accepts(value) => BodyForm::Declared {
+                    name,
+                    source,
+                    note: None,
+                },
                 Reader::Declared(source) => self.form_of_another(name, source, value, hints)?,
                 Reader::Alertmanager(_) | Reader::Grafana(_) => {
                     self.form_of_code(name, value, hints)?
@@ -366,7 +343,7 @@ impl Intake {
             .sources
             .of_builtin(value)
             .and_then(NamedSource::declared);
-        let readings = match (of_code(value, hints), declared) {
+        let mut readings = match (of_code(value, hints), declared) {
             (Some(readings), _) => readings,
             (None, Some(source)) => {
                 return Ok(BodyForm::Declared {
@@ -377,15 +354,10 @@ impl Intake {
             }
             (None, None) => of_json(value, hints)?,
         };
-        Ok(BodyForm::Read(
-            readings
-                .into_iter()
-                .map(|reading| ParsedBody {
-                    source: name.to_owned(),
-                    ..reading
-                })
-                .collect(),
-        ))
+        for reading in &mut readings {
+            name.clone_into(&mut reading.source);
+        }
+        Ok(BodyForm::Read(readings))
     }
 
     /// The form of a body that does not fit the declared source of its path: that of another source, or of any JSON.
@@ -414,43 +386,21 @@ impl Intake {
                 note: Some(Note::OtherForm("by it nevertheless".to_owned())),
             });
         }
-        let (readings, read_as) = match code {
+        let (mut readings, read_as) = match code {
             Some(readings) => (readings, "as a group of alerts"),
             None => (of_json(value, hints)?, "by the names of its fields"),
         };
-        let note = Note::OtherForm(read_as.to_owned());
-        Ok(BodyForm::Read(
-            readings
-                .into_iter()
-                .map(|reading: ParsedBody| {
-                    with_note(
-                        ParsedBody {
-                            source: name.to_owned(),
-                            ..reading
-                        },
-                        Some(&note),
-                    )
-                })
-                .collect(),
-        ))
-    }
-
-    /// Notes a header with an unknown source.
-    fn noted(&self, mut reading: ParsedBody, hints: &Hints) -> ParsedBody {
-        if let Some(name) = hints
-            .source
-            .as_deref()
-            .filter(|name| !self.sources.contains(name))
-        {
-            reading.notes.push(Note::UnknownSource(name.to_owned()));
+        for reading in &mut readings {
+            name.clone_into(&mut reading.source);
+            reading.notes.push(Note::OtherForm(read_as.to_owned()));
         }
-        reading
+        Ok(BodyForm::Read(readings))
     }
-}
 
-fn with_note(mut reading: ParsedBody, note: Option<&Note>) -> ParsedBody {
-    reading.notes.extend(note.cloned());
-    reading
+    /// The source that a header names.
+    fn named(&self, hints: &Hints) -> Option<&NamedSource> {
+        self.sources.get(hints.source.as_deref()?)
+    }
 }
 
 /// JSON of a form that code knows.

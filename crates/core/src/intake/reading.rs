@@ -21,6 +21,8 @@ const MAX_URL_CHARS: usize = 2_048;
 /// A parsed body, before hints and bounds are applied.
 #[derive(Debug, Default)]
 pub(super) struct ParsedBody {
+    /// Its place in the message.
+    pub(super) index: u32,
     pub(super) source: String,
     pub(super) name: Option<String>,
     pub(super) title: String,
@@ -84,15 +86,11 @@ impl ParsedBody {
         self
     }
 
-    /// The alert with this index in its message.
+    /// The alert.
     ///
     /// # Errors
     /// When it has no content.
-    pub(super) fn finish(
-        self,
-        message: MessageContext<'_>,
-        index: u32,
-    ) -> Result<Part, IntakeError> {
+    pub(super) fn finish(self, message: MessageContext<'_>) -> Result<Part, IntakeError> {
         let MessageContext { hints, .. } = message;
         let content = clean::text(&self.text);
         if content.trim().is_empty() {
@@ -166,7 +164,7 @@ impl ParsedBody {
             .filter_map(|(name, link)| Some((name, url(Some(&link))?)))
             .collect();
         Ok(Part {
-            index,
+            index: self.index,
             alert,
             labels: self.labels,
             links,

@@ -5,88 +5,35 @@
 
 use std::collections::BTreeMap;
 
+use crate::sources::WordList;
+
 /// Kubernetes objects, from the smallest to the largest.
-const OBJECTS: [&str; 14] = [
-    "pod",
-    "deployment",
-    "statefulset",
-    "daemonset",
-    "replicaset",
-    "job_name",
-    "cronjob",
-    "persistentvolumeclaim",
-    "horizontalpodautoscaler",
-    "resourcequota",
-    "container",
-    "service",
-    "workload",
-    "job",
-];
+const OBJECTS: WordList = WordList::new(
+    "pod deployment statefulset daemonset replicaset job_name cronjob persistentvolumeclaim horizontalpodautoscaler \
+     resourcequota container service workload job",
+);
 /// Those that say more than where a process runs, when there is no namespace.
 const ALONE: usize = 10;
 
 /// Other labels that name an object, from the most to the least specific.
-const THINGS: [&str; 21] = [
-    "target",
-    "instance",
-    "node",
-    "nodename",
-    "host",
-    "hostname",
-    "persistentvolume",
-    "device",
-    "service",
-    "job",
-    "queue",
-    "topic",
-    "database",
-    "datname",
-    "server",
-    "url",
-    "endpoint_url",
-    "cluster",
-    "region",
-    "availability_zone",
-    "zone",
-];
+const THINGS: WordList = WordList::new(
+    "target instance node nodename host hostname persistentvolume device service job queue topic database datname \
+     server url endpoint_url cluster region availability_zone zone",
+);
 /// The things that an exporter observes, the most specific first. Its own `instance` may be the only name of a machine.
-const OBSERVED: [&str; 15] = [
-    "target",
-    "node",
-    "nodename",
-    "host",
-    "hostname",
-    "persistentvolume",
-    "server",
-    "database",
-    "datname",
-    "queue",
-    "topic",
-    "url",
-    "volume",
-    "instance",
-    "device",
-];
+const OBSERVED: WordList = WordList::new(
+    "target node nodename host hostname persistentvolume server database datname queue topic url volume instance \
+     device",
+);
 /// Exporters by a part of their names.
-const EXPORTERS: [&str; 7] = [
-    "kube-state-metrics",
-    "node-exporter",
-    "blackbox",
-    "cadvisor",
-    "kubelet",
-    "pushgateway",
-    "snmp-exporter",
-];
+const EXPORTERS: WordList = WordList::new(
+    "kube-state-metrics node-exporter blackbox cadvisor kubelet pushgateway snmp-exporter",
+);
 /// The exporter whose `instance` is its own address.
 const KUBE_STATE_METRICS: &str = "kube-state-metrics";
 /// Prefixes with which collectors distinguish the labels of Kubernetes.
-const PREFIXES: [&str; 5] = [
-    "k8s_",
-    "kubernetes_io_",
-    "kubernetes_",
-    "kube_",
-    "app_kubernetes_io_",
-];
+const PREFIXES: WordList =
+    WordList::new("k8s_ kubernetes_io_ kubernetes_ kube_ app_kubernetes_io_");
 
 /// `KubePodOOMKilled  checkout/checkout-7d9f`: two spaces between what and where.
 pub(super) fn title(name: &str, labels: &BTreeMap<String, String>) -> String {
@@ -205,8 +152,8 @@ fn exporter(labels: &BTreeMap<String, &str>) -> Option<String> {
 fn known_exporter(name: &str) -> Option<String> {
     EXPORTERS
         .iter()
-        .find(|known| name.contains(**known))
-        .map(|known| (*known).to_owned())
+        .find(|known| name.contains(known))
+        .map(str::to_owned)
 }
 
 fn plain(value: &str) -> String {

@@ -9,6 +9,7 @@ use super::summary::{Outcome, Summary, spelled};
 use super::{Moment, Notification};
 use crate::alert::Severity;
 use crate::execution::entry::Mark;
+use crate::sources::WordList;
 
 /// The longest title, in characters.
 const MAX_TITLE: usize = 200;
@@ -24,25 +25,10 @@ const MAX_FACTS: usize = 4;
 const MAX_NAME: usize = 100;
 
 /// The names that a template may have.
-pub const NAMES: [&str; 17] = [
-    "title",
-    "cause",
-    "mark",
-    "sure",
-    "now",
-    "evidence",
-    "next",
-    "not_seen",
-    "severity",
-    "chain",
-    "outcome",
-    "cited_events",
-    "duration",
-    "link",
-    "session",
-    "moment",
-    "route",
-];
+pub const NAMES: WordList = WordList::new(
+    "title cause mark sure now evidence next not_seen severity chain outcome cited_events duration link session \
+     moment route",
+);
 
 /// A text with names in braces.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +46,7 @@ enum TemplatePart {
 
 /// A template that names an unknown value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{{{0}}} is no value; accepted: {names}", names = NAMES.join(", "))]
+#[error("{{{0}}} is no value; accepted: {names}", names = NAMES.iter().collect::<Vec<_>>().join(", "))]
 pub struct UnknownName(pub String);
 
 impl Template {
@@ -86,7 +72,7 @@ impl Template {
                 rest = after;
                 continue;
             };
-            let known = NAMES.into_iter().find(|known| *known == name.trim());
+            let known = NAMES.iter().find(|known| *known == name.trim());
             parts.extend([
                 TemplatePart::Text(std::mem::take(&mut plain)),
                 TemplatePart::Name(known.ok_or_else(|| UnknownName(name.into()))?),
@@ -312,7 +298,7 @@ mod tests {
             summary,
             ..notification()
         });
-        for name in NAMES {
+        for name in NAMES.iter() {
             assert!(!values.of(name).is_empty(), "{name}");
         }
     }

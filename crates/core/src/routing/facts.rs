@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::intake::Part;
+use crate::readable::text::beginning;
 
 /// The most labels of an alert that are compared: the first ones by name.
 pub const MAX_LABELS: usize = 64;
@@ -35,7 +36,7 @@ impl Facts {
             .filter(|(name, _)| name.len() <= MAX_LABEL_BYTES)
             .take(MAX_LABELS);
         let mut facts: BTreeMap<String, String> = named
-            .map(|(name, value)| (name.clone(), cut(value).to_owned()))
+            .map(|(name, value)| (name.clone(), beginning(value, MAX_LABEL_BYTES).to_owned()))
             .collect();
         let values = [
             &alert.alert_type,
@@ -63,12 +64,6 @@ impl Facts {
     pub fn get(&self, name: &str) -> &str {
         self.0.get(name).map(String::as_str).unwrap_or_default()
     }
-}
-
-fn cut(value: &str) -> &str {
-    value
-        .get(..value.floor_char_boundary(MAX_LABEL_BYTES))
-        .unwrap_or_default()
 }
 
 #[cfg(any(test, feature = "testing"))]

@@ -4,6 +4,7 @@ use regex::{Regex, RegexBuilder};
 
 use super::expression::Expression;
 use super::view::View;
+use crate::readable::text::beginning;
 
 /// The limit of the compiled expression, in bytes.
 const MAX_REGEX_BYTES: usize = 256 * 1024;
@@ -63,10 +64,7 @@ impl Capture {
         let Some(found) = self.from.find(view) else {
             return Vec::new();
         };
-        let text = found
-            .text
-            .get(..found.text.floor_char_boundary(MAX_INPUT_BYTES))
-            .unwrap_or_default();
+        let text = beginning(&found.text, MAX_INPUT_BYTES);
         let Some(groups) = self.regex.captures(text) else {
             return Vec::new();
         };

@@ -13,42 +13,22 @@ const MAX_EMBEDDED_BYTES: usize = 256 * 1024;
 #[derive(Debug)]
 pub(super) struct Document<'v> {
     body: &'v Value,
-    embedded: Vec<Embedded<'v>>,
-}
-
-#[derive(Debug)]
-struct Embedded<'v> {
-    at: &'v Pointer,
-    value: OnceCell<Option<Value>>,
+    embedded: Vec<(&'v Pointer, OnceCell<Option<Value>>)>,
 }
 
 impl<'v> Document<'v> {
     /// `embedded` are the pointers to texts that a source reads as JSON.
     pub(super) fn new(body: &'v Value, embedded: &'v [Pointer]) -> Self {
-        let embedded = embedded
-            .iter()
-            .map(|at| Embedded {
-                at,
-                value: OnceCell::new(),
-            })
-            .collect();
+        let embedded = embedded.iter().map(|at| (at, OnceCell::new())).collect();
         Self { body, embedded }
     }
 
     /// The value of a pointer for a source that reads the texts at `parse` as JSON.
     pub(super) fn find(&self, pointer: &Pointer, parse: &[Pointer]) -> Option<&Value> {
-        for embedded in self
-            .embedded
-            .iter()
-            .filter(|embedded| parse.contains(embedded.at))
-        {
-            let Some(rest) = pointer.below(embedded.at) else {
-                continue;
-            };
-            let value = embedded
-                .value
-                .get_or_init(|| read(embedded.at.find(self.body)?));
-            if let Some(value) = value {
+        for (at, value) in self.embedded.iter().filter(|(at, _)| parse.contains(at)) {
+            if let Some(rest) = pointer.below(at)
+                && let Some(value) = value.get_or_init(|| read(at.find(self.body)?))
+            {
                 return walk(value, rest);
             }
         }

@@ -110,8 +110,8 @@ impl Expression {
         self.leaves()
             .into_iter()
             .filter_map(|leaf| match leaf {
-                Leaf::Pointer(pointer) => Some(pointer),
-                Leaf::Captured(_) => None,
+                Alternative::Pointer(pointer) => Some(pointer),
+                Alternative::Captured(_) | Alternative::Template(_) => None,
             })
             .collect()
     }
@@ -121,18 +121,18 @@ impl Expression {
         self.leaves()
             .into_iter()
             .filter_map(|leaf| match leaf {
-                Leaf::Captured(name) => Some(name),
-                Leaf::Pointer(_) => None,
+                Alternative::Captured(name) => Some(name.as_str()),
+                Alternative::Pointer(_) | Alternative::Template(_) => None,
             })
             .collect()
     }
 
-    fn leaves(&self) -> Vec<Leaf<'_>> {
+    /// The alternatives, and those of the holes in place of a template.
+    fn leaves(&self) -> Vec<&Alternative> {
         let mut leaves = Vec::new();
         for alternative in &self.0 {
             match alternative {
-                Alternative::Pointer(pointer) => leaves.push(Leaf::Pointer(pointer)),
-                Alternative::Captured(name) => leaves.push(Leaf::Captured(name)),
+                Alternative::Pointer(_) | Alternative::Captured(_) => leaves.push(alternative),
                 Alternative::Template(pieces) => {
                     leaves.extend(pieces.iter().filter_map(Piece::hole).flat_map(Self::leaves));
                 }
@@ -140,12 +140,6 @@ impl Expression {
         }
         leaves
     }
-}
-
-/// A leaf of an expression: the value that it reads.
-enum Leaf<'e> {
-    Pointer(&'e Pointer),
-    Captured(&'e str),
 }
 
 impl Alternative {

@@ -67,14 +67,10 @@ fn part(expression: &Expression, view: &View<'_>) -> KeyPart {
 pub fn canonical(value: &Value) -> Option<String> {
     match value {
         Value::Object(fields) => {
-            let fields = fields
+            let kept = fields
                 .iter()
                 .filter(|(key, _)| !VOLATILE.contains(&key.as_str()));
-            let mut fields: Vec<(&String, String)> = fields
-                .filter_map(|(key, value)| Some((key, ordered(value)?)))
-                .collect();
-            fields.sort_unstable();
-            (!fields.is_empty()).then(|| object(&fields))
+            object(kept)
         }
         Value::Array(_) => ordered(value),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => scalar(value),
@@ -91,27 +87,20 @@ fn ordered(value: &Value) -> Option<String> {
             items.sort_unstable();
             (!items.is_empty()).then(|| format!("[{}]", items.join(",")))
         }
-        Value::Object(fields) => {
-            let mut fields: Vec<(&String, String)> = fields
-                .iter()
-                .filter_map(|(key, value)| Some((key, ordered(value)?)))
-                .collect();
-            fields.sort_unstable();
-            (!fields.is_empty()).then(|| object(&fields))
-        }
+        Value::Object(fields) => object(fields.iter()),
     }
 }
 
-fn object(fields: &[(&String, String)]) -> String {
-    let fields: Vec<String> = fields
-        .iter()
-        .map(|(key, value)| format!("{}:{value}", quoted(key)))
+fn object<'v>(fields: impl Iterator<Item = (&'v String, &'v Value)>) -> Option<String> {
+    let mut fields: Vec<(&String, String)> = fields
+        .filter_map(|(key, value)| Some((key, ordered(value)?)))
         .collect();
-    format!("{{{}}}", fields.join(","))
-}
-
-fn quoted(key: &str) -> String {
-    Value::from(key).to_string()
+    fields.sort_unstable();
+    let fields: Vec<String> = fields
+        .into_iter()
+        .map(|(key, value)| format!("{}:{value}", Value::from(key.as_str())))
+        .collect();
+    (!fields.is_empty()).then(|| format!("{{{}}}", fields.join(",")))
 }
 
 #[cfg(test)]

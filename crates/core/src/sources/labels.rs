@@ -27,23 +27,18 @@ pub enum LabelSource {
 /// The labels of all sources; an earlier one is not replaced.
 pub(super) fn read(sources: &[LabelSource], view: &View<'_>) -> BTreeMap<String, String> {
     let mut labels = BTreeMap::new();
-    for label in sources
+    for (name, value) in sources
         .iter()
         .flat_map(|source| source.read(view))
         .take(MAX_LABELS)
     {
-        labels.entry(label.name).or_insert(label.value);
+        labels.entry(name).or_insert(value);
     }
     labels
 }
 
-struct Label {
-    name: String,
-    value: String,
-}
-
 impl LabelSource {
-    fn read(&self, view: &View<'_>) -> Vec<Label> {
+    fn read(&self, view: &View<'_>) -> Vec<(String, String)> {
         match self {
             Self::Object(pointer) => {
                 let fields = view
@@ -52,12 +47,7 @@ impl LabelSource {
                     .into_iter()
                     .flatten();
                 fields
-                    .filter_map(|(name, value)| {
-                        Some(Label {
-                            name: name.clone(),
-                            value: scalar(value)?,
-                        })
-                    })
+                    .filter_map(|(name, value)| Some((name.clone(), scalar(value)?)))
                     .collect()
             }
             Self::Split { list, separator } => {
@@ -80,12 +70,7 @@ impl LabelSource {
                     .flatten();
                 let of = |item: &Value, pointer: &Pointer| scalar(pointer.find(item)?);
                 items
-                    .filter_map(|item| {
-                        Some(Label {
-                            name: of(item, name)?,
-                            value: of(item, value)?,
-                        })
-                    })
+                    .filter_map(|item| Some((of(item, name)?, of(item, value)?)))
                     .collect()
             }
         }
@@ -93,15 +78,12 @@ impl LabelSource {
 }
 
 /// A text without the separator is a separate label.
-fn split(text: &str, separator: &str) -> Option<Label> {
+fn split(text: &str, separator: &str) -> Option<(String, String)> {
     let (name, value) = text.split_once(separator).unwrap_or((text, "true"));
     let name = name.trim();
     let value = value.trim();
 
-    (!name.is_empty() && !value.is_empty()).then(|| Label {
-        name: name.to_owned(),
-        value: value.to_owned(),
-    })
+    (!name.is_empty() && !value.is_empty()).then(|| (name.to_owned(), value.to_owned()))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::document;
 use super::expression::{Expression, Found};
 use super::key::{self, Key};
 use super::source::{Source, Words};
-use super::trace::{Note, Traced, Word};
+use super::trace::{Note, Traced};
 use super::view::View;
 use super::words::{severity_of, status_of};
 use super::{labels, time};
@@ -36,12 +36,6 @@ pub struct Mapped {
     pub notes: Vec<Note>,
 }
 
-/// A status with its reason.
-struct StatusVerdict {
-    status: AlertStatus,
-    because: Option<String>,
-}
-
 impl Source {
     /// Reads the texts that are JSON in place.
     pub fn embed(&self, body: &mut Value) {
@@ -51,19 +45,13 @@ impl Source {
     /// Takes the elements out of the body; `None` when the body is one alert.
     pub(crate) fn take_elements(&self, body: &mut Value) -> Option<Vec<Value>> {
         let each = self.each.as_ref()?;
-        let mut elements = match each.find_mut(body) {
-            Some(list @ Value::Array(_)) => match std::mem::take(list) {
-                Value::Array(items) => items,
-                Value::Null
-                | Value::Bool(_)
-                | Value::Number(_)
-                | Value::String(_)
-                | Value::Object(_) => Vec::new(),
-            },
-            Some(only @ Value::Object(_)) => vec![std::mem::take(only)],
-            Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) | None => {
-                Vec::new()
-            }
+        let found = each
+            .find_mut(body)
+            .filter(|value| value.is_array() || value.is_object());
+        let mut elements = match found.map(std::mem::take) {
+            Some(Value::Array(items)) => items,
+            Some(only) => vec![only],
+            None => Vec::new(),
         };
         elements
             .iter_mut()
@@ -86,7 +74,7 @@ impl Source {
             .unwrap_or_default();
         let view = view.with_captures(captures);
         let mut trace = Trace::default();
-        let StatusVerdict { status, because } = self.judge(&view, &mut trace);
+        let (status, ignored_because) = self.judge(&view, &mut trace);
         let alert_type = trace.text("type", self.alert_type.as_ref(), &view);
         let key = key::read(&self.key, &view);
         trace.key(&key);
@@ -103,7 +91,7 @@ impl Source {
                 .collect(),
             at: trace.time(self.at.as_ref(), &view),
             status,
-            ignored_because: because,
+            ignored_because,
             alert_type,
             key,
             trace: trace.lines,
@@ -111,7 +99,8 @@ impl Source {
         }
     }
 
-    fn judge(&self, view: &View<'_>, trace: &mut Trace) -> StatusVerdict {
+    /// The status, with the reason of one that is ignored.
+    fn judge(&self, view: &View<'_>, trace: &mut Trace) -> (AlertStatus, Option<String>) {
         if let Some((condition, word)) = self
             .ignore
             .iter()
@@ -121,84 +110,53 @@ impl Source {
                 "its source ignores messages in which {} is {word:?}",
                 condition.pointer
             );
-            trace.lines.push(Traced::rule(
-                "status",
-                AlertStatus::Ignored.as_str(),
-                because,
-            ));
-            return ignored(format!("{} is {word}", condition.pointer.name()));
+            trace.status(AlertStatus::Ignored, because);
+            let reason = format!("{} is {word}", condition.pointer.name());
+            return (AlertStatus::Ignored, Some(reason));
         }
         let judged = self.judge_word(view, trace);
-        if judged.status == AlertStatus::Ignored {
-            return judged;
-        }
         match self.test.iter().find(|sign| sign.is_seen(view)) {
-            Some(sign) => {
+            Some(sign) if judged.0 != AlertStatus::Ignored => {
                 let because = format!("{} is as in a test of its sender", sign.pointer);
-                trace
-                    .lines
-                    .push(Traced::rule("status", AlertStatus::Test.as_str(), because));
-                StatusVerdict {
-                    status: AlertStatus::Test,
-                    because: None,
-                }
+                trace.status(AlertStatus::Test, because);
+                (AlertStatus::Test, None)
             }
-            None => judged,
+            Some(_) | None => judged,
         }
     }
 
-    fn judge_word(&self, view: &View<'_>, trace: &mut Trace) -> StatusVerdict {
+    fn judge_word(&self, view: &View<'_>, trace: &mut Trace) -> (AlertStatus, Option<String>) {
         let Words { from, map, default } = &self.status;
         let found = from.as_ref().and_then(|from| from.find(view));
         let known = found
             .as_ref()
             .and_then(|found| map.get(&found.text).or_else(|| status_of(&found.text)));
         let status = known.or(*default).unwrap_or_default();
-        match (found, status) {
+        let ignored_because = match (found, status) {
             (Some(Found { text, from, name }), status) => {
-                trace.lines.push(Traced::word(
-                    "status",
-                    from,
-                    Word {
-                        meaning: status.as_str(),
-                        text: &text,
-                    },
-                ));
+                let meaning = status.as_str();
+                trace
+                    .lines
+                    .push(Traced::word("status", from, &text, meaning));
                 if known.is_none() && default.is_none() {
                     trace.notes.push(Note::UnknownStatus(text.clone()));
                 }
-                if status == AlertStatus::Ignored {
-                    return ignored(format!("{name} is {text}"));
-                }
-                StatusVerdict {
-                    status,
-                    because: None,
-                }
+                (status == AlertStatus::Ignored).then(|| format!("{name} is {text}"))
             }
             (None, AlertStatus::Ignored) => {
                 let because = match from {
                     Some(from) => format!("there is no {}", name_of(from)),
                     None => "such messages ask for nothing".to_owned(),
                 };
-                trace.lines.push(Traced::rule(
-                    "status",
-                    AlertStatus::Ignored.as_str(),
-                    &because,
-                ));
-                ignored(because)
+                trace.status(status, because.clone());
+                Some(because)
             }
             (None, status) => {
-                trace.lines.push(Traced::rule(
-                    "status",
-                    status.as_str(),
-                    because_absent(from.as_ref()),
-                ));
-                StatusVerdict {
-                    status,
-                    because: None,
-                }
+                trace.status(status, because_absent(from.as_ref()));
+                None
             }
-        }
+        };
+        (status, ignored_because)
     }
 
     fn links(&self, view: &View<'_>) -> BTreeMap<String, String> {
@@ -210,13 +168,6 @@ impl Source {
             .filter(|(_, url)| url.starts_with("https://") || url.starts_with("http://"))
             .take(MAX_LINKS)
             .collect()
-    }
-}
-
-fn ignored(because: String) -> StatusVerdict {
-    StatusVerdict {
-        status: AlertStatus::Ignored,
-        because: Some(because),
     }
 }
 
@@ -248,6 +199,11 @@ struct Trace {
 }
 
 impl Trace {
+    fn status(&mut self, status: AlertStatus, because: String) {
+        let line = Traced::rule("status", status.as_str(), because);
+        self.lines.push(line);
+    }
+
     fn text(
         &mut self,
         field: &'static str,
@@ -288,11 +244,9 @@ impl Trace {
             })
         });
         if let Some((severity, found)) = known {
-            let word = Word {
-                meaning: severity.as_str(),
-                text: &found.text,
-            };
-            self.lines.push(Traced::word("severity", found.from, word));
+            let meaning = severity.as_str();
+            self.lines
+                .push(Traced::word("severity", found.from, found.text, meaning));
             return Some(severity);
         }
         let default = words.default?;

@@ -24,13 +24,15 @@ pub use expression::{Expression, ExpressionFault};
 pub use key::{Key, KeyPart, canonical};
 pub use labels::LabelSource;
 pub use map::Mapped;
+pub(crate) use pointer::escaped_key;
 pub use pointer::{Base, Pointer, PointerFault};
 pub use rule::{Condition, Rule, Sign, TestSign};
 pub use set::{NamedSource, Reader, Sources};
 pub use source::{LinkSource, RefSource, Source, Tag, TagRef, Words};
 pub use time::parse as parse_time;
-pub use trace::{Note, Origin, Repair, Traced, Word};
+pub use trace::{Note, Origin, Repair, Traced};
 pub use view::View;
+pub(crate) use view::scalar;
 pub use words::{
     WordList, WordTable, ended_of, is_severity_word, key_pieces, pieces, severity_of, status_of,
 };

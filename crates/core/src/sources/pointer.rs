@@ -135,6 +135,11 @@ fn token(escaped: &str) -> Result<String, PointerFault> {
     Ok(out)
 }
 
+/// The key of a field as a token of a pointer.
+pub(crate) fn escaped_key(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
 impl fmt::Display for Pointer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.base == Base::Element {
@@ -142,7 +147,7 @@ impl fmt::Display for Pointer {
         }
         self.tokens
             .iter()
-            .try_for_each(|token| write!(f, "/{}", token.replace('~', "~0").replace('/', "~1")))
+            .try_for_each(|token| write!(f, "/{}", escaped_key(token)))
     }
 }
 

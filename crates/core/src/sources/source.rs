@@ -69,21 +69,11 @@ pub enum Tag {
 }
 
 /// A value that words of the body give.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Words<T> {
     pub from: Option<Expression>,
     pub map: WordTable<T>,
     pub default: Option<T>,
-}
-
-impl<T> Default for Words<T> {
-    fn default() -> Self {
-        Self {
-            from: None,
-            map: WordTable::default(),
-            default: None,
-        }
-    }
 }
 
 impl Source {

@@ -23,23 +23,16 @@ pub fn parse(text: &str) -> Option<DateTime<Utc>> {
     let text = text.trim();
     let time = unix(text)
         .or_else(|| {
-            DateTime::parse_from_rfc3339(text)
-                .ok()
+            let mut forms = WITH_OFFSET.iter();
+            let time = DateTime::parse_from_rfc3339(text).ok();
+            time.or_else(|| forms.find_map(|form| DateTime::parse_from_str(text, form).ok()))
                 .map(|time| time.to_utc())
         })
         .or_else(|| {
-            WITH_OFFSET.iter().find_map(|form: &&str| {
-                DateTime::parse_from_str(text, form)
-                    .ok()
-                    .map(|time| time.to_utc())
-            })
-        })
-        .or_else(|| {
-            WITHOUT_OFFSET.iter().find_map(|form: &&str| {
-                NaiveDateTime::parse_from_str(text, form)
-                    .ok()
-                    .map(|time| time.and_utc())
-            })
+            let mut forms = WITHOUT_OFFSET.iter();
+            forms
+                .find_map(|form| NaiveDateTime::parse_from_str(text, form).ok())
+                .map(|time| time.and_utc())
         })?;
     let secs = time.timestamp();
     (946_684_800..7_258_118_400).contains(&secs).then_some(time)

@@ -38,16 +38,15 @@ impl Traced {
     }
 
     /// A value that the word at a place means.
-    pub fn word(field: &'static str, place: impl Into<String>, word: Word<'_>) -> Self {
-        let Word { meaning, text } = word;
-        let origin = Origin::At {
-            place: place.into(),
-            text: text.to_owned(),
-        };
+    pub fn word(
+        field: &'static str,
+        place: impl Into<String>,
+        word: impl Into<String>,
+        meaning: &str,
+    ) -> Self {
         Self {
-            field,
             value: meaning.to_owned(),
-            origin,
+            ..Self::text(field, place, word)
         }
     }
 
@@ -85,47 +84,53 @@ impl Traced {
     }
 }
 
-/// The word of a sender and what it means.
-#[derive(Clone, Copy, Debug)]
-pub struct Word<'w> {
-    pub meaning: &'w str,
-    pub text: &'w str,
-}
-
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::At { place, .. } => write!(f, "{place}"),
-            Self::Nothing(place) => write!(f, "{place}"),
-            Self::Rule(because) => write!(f, "{because}"),
+            Self::At { place: text, .. } | Self::Nothing(text) | Self::Rule(text) => {
+                f.write_str(text)
+            }
         }
     }
 }
 
 /// An unusual property of a message. The message is read nevertheless.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Note {
     /// The body has no part of the key: the fingerprint is a hash of the body.
+    #[error("no part of the key is there: the fingerprint is a hash of the body")]
     NoKey,
     /// A word that is no status; the alert counts as firing.
+    #[error("{0:?} is no known status: the alert counts as firing")]
     UnknownStatus(String),
     /// A word that is no severity.
+    #[error("{0:?} is no known severity")]
     UnknownSeverity(String),
     /// Two fields that do not say the same; the worse one counts.
+    #[error("{0}: the worse one counts")]
     Differ(String),
     /// A time in the past is the end of the alert.
+    #[error("{0}, which is over: the alert counts as resolved")]
     Ended(String),
     /// A header names a source that does not exist.
+    #[error("there is no source {0:?}: the rules of all sources were tried")]
     UnknownSource(String),
     /// The body has another form than the source of its path. What it was read as.
+    #[error("the body does not fit the source of its path: it was read {0}")]
     OtherForm(String),
     /// No source fits the body: it is read as JSON or text of any form.
+    #[error(
+        "no source knows this body: it is read by the names of its fields; tarsy sources init writes a source"
+    )]
     Unrecognised,
     /// The body was not written as its format asks for.
+    #[error("{0}")]
     Repaired(Repair),
     /// The number of members of a list that were no alerts: null, a number, an empty object.
+    #[error("members of the list that were no alerts: {0}")]
     NoAlerts(usize),
     /// The number of members of a list that were not read because there are too many; the worst ones were read.
+    #[error("members of the list that were not read, none of them worse: {0}")]
     Unread(usize),
 }
 
@@ -185,43 +190,6 @@ impl Note {
             | Self::UnknownSeverity(_)
             | Self::UnknownSource(_)
             | Self::Unrecognised => false,
-        }
-    }
-}
-
-impl fmt::Display for Note {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoKey => write!(
-                f,
-                "no part of the key is there: the fingerprint is a hash of the body"
-            ),
-            Self::UnknownStatus(word) => {
-                write!(f, "{word:?} is no known status: the alert counts as firing")
-            }
-            Self::UnknownSeverity(word) => write!(f, "{word:?} is no known severity"),
-            Self::Differ(fields) => write!(f, "{fields}: the worse one counts"),
-            Self::Ended(field) => write!(f, "{field}, which is over: the alert counts as resolved"),
-            Self::UnknownSource(name) => write!(
-                f,
-                "there is no source {name:?}: the rules of all sources were tried"
-            ),
-            Self::OtherForm(read_as) => {
-                write!(
-                    f,
-                    "the body does not fit the source of its path: it was read {read_as}"
-                )
-            }
-            Self::Unrecognised => write!(
-                f,
-                "no source knows this body: it is read by the names of its fields; tarsy sources init writes a source"
-            ),
-            Self::Repaired(repair) => write!(f, "{repair}"),
-            Self::NoAlerts(count) => write!(f, "members of the list that were no alerts: {count}"),
-            Self::Unread(count) => write!(
-                f,
-                "members of the list that were not read, none of them worse: {count}"
-            ),
         }
     }
 }

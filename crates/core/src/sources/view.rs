@@ -48,7 +48,7 @@ impl<'v> View<'v> {
 }
 
 /// The text of a text that is not empty, of a number or of a bool.
-pub(super) fn scalar(value: &Value) -> Option<String> {
+pub(crate) fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.trim())
             .filter(|text| !text.is_empty())

@@ -99,7 +99,7 @@ impl Scope {
     }
 
     /// An expression alone, or a mapping with `from`, `map` and `default`.
-    pub(super) fn words<T: Copy>(
+    pub(super) fn words<T: Copy + Default>(
         &self,
         field: &Field<'_>,
         known: &[T],

@@ -32,7 +32,7 @@ pub(super) fn read(text: &str, repairs: &mut Vec<Repair>) -> Option<Value> {
 }
 
 /// The JSON text in one of the fields, otherwise the fields as one: a body that is too large for values.
-pub(super) fn text(text: &str) -> Option<String> {
+pub(in crate::intake) fn text(text: &str) -> Option<String> {
     let mut pairs = pairs(text)?;
     let is_only = pairs.len() == 1;
     let payload = pairs.iter().position(|field: &FormField| {

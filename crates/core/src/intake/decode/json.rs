@@ -11,7 +11,7 @@ const MAX_TEXTS: usize = 3;
 const MAX_VALUES: usize = 100_000;
 
 /// The value; `None` for a plain text. Several values are a list.
-pub(super) fn read(text: &str, repairs: &mut Vec<Repair>) -> Option<Value> {
+pub(in crate::intake) fn read(text: &str, repairs: &mut Vec<Repair>) -> Option<Value> {
     let value = one(text, repairs)?;
     let mut inner = value
         .as_str()
@@ -53,7 +53,7 @@ fn one(text: &str, repairs: &mut Vec<Repair>) -> Option<Value> {
 }
 
 /// Whether a text begins like an object or a list.
-pub(super) fn is_json(text: &str) -> bool {
+pub(in crate::intake) fn is_json(text: &str) -> bool {
     text.trim_start_matches(is_gap).starts_with(['{', '[', '"'])
 }
 

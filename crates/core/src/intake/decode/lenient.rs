@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 use serde_json::{Deserializer, Value};
 
-use super::{form as forms, json, note, repair};
+use super::{json, note, repair};
+use crate::readable::text::beginning;
 use crate::sources::Repair;
 
 /// Further values are only counted.
@@ -36,28 +37,10 @@ pub(in crate::intake) fn trimmed(text: &str) -> &str {
     text.trim_matches(json::is_gap)
 }
 
-/// Whether a text begins like JSON.
-pub(in crate::intake) fn is_json(text: &str) -> bool {
-    json::is_json(text)
-}
-
-/// The JSON text in a form, or that of its fields.
-pub(in crate::intake) fn form(text: &str) -> Option<String> {
-    forms::text(text)
-}
-
-/// A value that is nearly JSON.
-pub(in crate::intake) fn value(text: &str) -> Option<Value> {
-    json::read(text, &mut Vec::new())
-}
-
 /// The text with its faults repaired: of a very long one the beginning, because a repair needs several times its
 /// memory.
 pub(in crate::intake) fn repaired(text: &str, repairs: &mut Vec<Repair>) -> Option<String> {
-    let repaired = repair::repair(
-        text.get(..text.floor_char_boundary(MAX_REPAIRED_BYTES))
-            .unwrap_or_default(),
-    )?;
+    let repaired = repair::repair(beginning(text, MAX_REPAIRED_BYTES))?;
     serde_json::from_str::<&RawValue>(&repaired.json).ok()?;
     repaired
         .repairs

@@ -6,8 +6,8 @@
 
 mod charset;
 mod compression;
-mod form;
-mod json;
+pub(super) mod form;
+pub(super) mod json;
 pub(super) mod lenient;
 mod repair;
 mod xml;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::intake::identity;
-use crate::sources::parse_time;
+use crate::sources::{WordList, escaped_key, parse_time, scalar};
 
 /// Deeper objects are not searched.
 const MAX_DEPTH: usize = 5;
@@ -35,11 +35,7 @@ struct Parent<'a> {
 impl Leaf<'_> {
     /// A text that is not empty, a number or a bool.
     pub(super) fn scalar(&self) -> Option<String> {
-        match self.value {
-            Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
-            Value::Number(_) | Value::Bool(_) => Some(self.value.to_string()),
-            Value::Null | Value::Array(_) | Value::Object(_) => None,
-        }
+        scalar(self.value)
     }
 
     /// A text for people: neither a time nor an address.
@@ -118,16 +114,16 @@ pub(super) fn token(key: &str) -> Option<String> {
         && key.trim() == key
         && !key.contains(['|', '{', '}', '"'])
         && !key.chars().any(char::is_control);
-    has_place.then(|| key.replace('~', "~0").replace('/', "~1"))
+    has_place.then(|| escaped_key(key))
 }
 
 /// The leaves whose key is one of the words, the best first: an earlier word before a later one, and a field of the
 /// body before one of an inner object.
-pub(super) fn ranked<'l, 'v>(leaves: &'l [Leaf<'v>], words: &[&str]) -> Vec<&'l Leaf<'v>> {
+pub(super) fn ranked<'l, 'v>(leaves: &'l [Leaf<'v>], words: &WordList) -> Vec<&'l Leaf<'v>> {
     let rank = |leaf: &Leaf<'_>| {
         let place = words
             .iter()
-            .position(|word| leaf.word == *word || leaf.owned == *word)?;
+            .position(|word| leaf.word == word || leaf.owned == word)?;
         Some(place + 2 * leaf.depth)
     };
     let mut found: Vec<_> = leaves

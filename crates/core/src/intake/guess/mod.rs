@@ -165,7 +165,7 @@ fn elements(body: &Value) -> Elements<'_> {
     let Some(fields) = body.as_object() else {
         return whole;
     };
-    for name in words::LISTS {
+    for name in words::LISTS.iter() {
         let found = fields
             .iter()
             .find(|(key, value)| identity::plain(key) == name && first(value));
@@ -230,22 +230,16 @@ fn severity(leaves: &[Leaf<'_>]) -> Option<GuessedWords> {
             .is_some_and(|word| severity_of(&word).is_some())
     });
     if let Some(leaf) = known {
-        return Some(GuessedWords {
-            from: leaf.pointer.clone(),
-            map: Vec::new(),
-        });
+        return Some(words_at(leaf, Vec::new()));
     }
     let leaf = found
         .into_iter()
         .find(|leaf| word(leaf).is_some() && !leaf.value.is_boolean())?;
-    let meaning = Severity::Normal.as_str();
-    Some(GuessedWords {
-        from: leaf.pointer.clone(),
-        map: vec![WordMeaning {
-            word: word(leaf)?,
-            meaning,
-        }],
-    })
+    let normal = WordMeaning {
+        word: word(leaf)?,
+        meaning: Severity::Normal.as_str(),
+    };
+    Some(words_at(leaf, vec![normal]))
 }
 
 fn status(leaves: &[Leaf<'_>]) -> Option<GuessedWords> {
@@ -254,10 +248,7 @@ fn status(leaves: &[Leaf<'_>]) -> Option<GuessedWords> {
         .iter()
         .find(|leaf| leaf.scalar().is_some_and(|word| status_of(&word).is_some()));
     if let Some(leaf) = known {
-        return Some(GuessedWords {
-            from: leaf.pointer.clone(),
-            map: Vec::new(),
-        });
+        return Some(words_at(leaf, Vec::new()));
     }
     let firing = AlertStatus::Firing.as_str();
     let resolved = AlertStatus::Resolved.as_str();
@@ -267,26 +258,27 @@ fn status(leaves: &[Leaf<'_>]) -> Option<GuessedWords> {
         meaning,
     };
     for (flags, when_true, when_false) in [
-        (&words::ENDED[..], resolved, firing),
-        (&words::PRESENT[..], firing, resolved),
+        (words::ENDED, resolved, firing),
+        (words::PRESENT, firing, resolved),
     ] {
-        if let Some(leaf) = ranked(leaves, flags)
+        if let Some(leaf) = ranked(leaves, &flags)
             .into_iter()
             .find(|leaf| leaf.value.is_boolean())
         {
             let map = vec![meaning("true", when_true), meaning("false", when_false)];
-            return Some(GuessedWords {
-                from: leaf.pointer.clone(),
-                map,
-            });
+            return Some(words_at(leaf, map));
         }
     }
     let leaf = found.into_iter().find(|leaf| word(leaf).is_some())?;
     let map = vec![meaning(&word(leaf)?, firing)];
-    Some(GuessedWords {
+    Some(words_at(leaf, map))
+}
+
+fn words_at(leaf: &Leaf<'_>, map: Vec<WordMeaning>) -> GuessedWords {
+    GuessedWords {
         from: leaf.pointer.clone(),
         map,
-    })
+    }
 }
 
 /// A word for a table.
@@ -456,15 +448,13 @@ fn recognise(guess: &Guess, leaves: &[Leaf<'_>]) -> Vec<String> {
 
 fn is_common(leaf: &Leaf<'_>) -> bool {
     let common = [
-        &words::TITLES[..],
-        &words::STATUSES,
-        &words::SEVERITIES,
-        &words::TIMES,
-        &words::RESOURCES,
+        words::TITLES,
+        words::STATUSES,
+        words::SEVERITIES,
+        words::TIMES,
+        words::RESOURCES,
     ];
-    common
-        .iter()
-        .any(|words| words.contains(&leaf.word.as_str()))
+    common.iter().any(|words| words.contains(&leaf.word))
 }
 
 #[cfg(test)]

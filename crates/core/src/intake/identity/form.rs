@@ -11,19 +11,11 @@ const FILLING: WordList = WordList::new(
     "is are was has have been back again now to alert alarm notification state status -> => → opened created \
      updated occurrence reactivated repeated occurred happened detected reported escalated for still the",
 );
+/// Texts of a value that is not set, or that says only yes or no.
+const UNSET: WordList = WordList::new("true false yes no on off - n/a none null unknown *");
 /// Words of the events of an alert: `incident.created`, `new_item`.
-const OF_ALERTS: [&str; 10] = [
-    "incident",
-    "issue",
-    "item",
-    "event",
-    "monitor",
-    "check",
-    "group",
-    "ticket",
-    "case",
-    "monitoring",
-];
+const OF_ALERTS: WordList =
+    WordList::new("incident issue item event monitor check group ticket case monitoring");
 /// Words before a number that is measured.
 const MEASURED: WordList = WordList::new(
     "is are was at to of has have than over above below under for with now value current count total attempt try \
@@ -112,7 +104,7 @@ fn is_state(word: &str) -> bool {
 pub(super) fn is_all_state(text: &str) -> bool {
     let pieces = pieces(text);
     let is_empty =
-        |piece: &str| is_state(piece) || FILLING.contains(piece) || OF_ALERTS.contains(&piece);
+        |piece: &str| is_state(piece) || FILLING.contains(piece) || OF_ALERTS.contains(piece);
     !pieces.is_empty() && pieces.iter().all(|piece| is_empty(piece))
 }
 
@@ -190,22 +182,7 @@ pub(super) fn name(text: &str) -> Option<String> {
     let is_macro = text.starts_with("{{") || text.starts_with("${") || text.starts_with('$');
     let is_json =
         text.starts_with(['{', '[']) && serde_json::from_str::<serde_json::Value>(&text).is_ok();
-    let is_unset = matches!(
-        text.to_lowercase().as_str(),
-        "true"
-            | "false"
-            | "yes"
-            | "no"
-            | "on"
-            | "off"
-            | ""
-            | "-"
-            | "n/a"
-            | "none"
-            | "null"
-            | "unknown"
-            | "*"
-    );
+    let is_unset = text.is_empty() || UNSET.contains(&text.to_lowercase());
     let changes = is_state(&text) || is_time(&text) || is_measure(&text);
     (!is_unset && !is_macro && !is_json && !changes).then_some(text)
 }

@@ -17,7 +17,7 @@ use serde_json::Value;
 pub(super) use self::form::{stable_text, title as stable_title};
 use self::walk::{Class, IdentityPart, parts};
 use super::fingerprint;
-use crate::sources::{Traced, canonical};
+use crate::sources::{Traced, WordList, canonical};
 
 /// Ends of keys with times.
 const TIMES: [&str; 4] = ["time", "timestamp", "date", "datetime"];
@@ -30,11 +30,6 @@ pub(super) struct Identity {
 }
 
 /// The identity of a body without a declared key; its whole text if nothing in it stays the same.
-pub(super) fn of_json(value: &Value) -> String {
-    identity(value).key
-}
-
-/// The same with its fields.
 pub(super) fn identity(value: &Value) -> Identity {
     let chosen = choose(parts(value));
     let trace: Vec<Traced> = chosen
@@ -74,26 +69,27 @@ fn classes(parts: &[IdentityPart]) -> &'static [Class] {
         Alert, Area, Condition, ConditionId, Event, Exact, Incident, Key, Label, Name, Other,
         Reason, Resource, Soft, Text, Title,
     };
+    const NAMED: &[Class] = &[
+        ConditionId,
+        Condition,
+        Reason,
+        Soft,
+        Name,
+        Resource,
+        Area,
+        Label,
+        Exact,
+    ];
     let has = |class: Class| parts.iter().any(|part| part.class == class);
     let condition = has(Condition) || has(Reason);
     let resource = has(Resource) || has(Label);
     if has(Key) {
         &[Key]
     } else if condition && resource {
-        &[
-            ConditionId,
-            Condition,
-            Reason,
-            Soft,
-            Name,
-            Resource,
-            Area,
-            Label,
-            Exact,
-        ]
+        NAMED
     } else if has(Incident) {
         &[Incident]
-    } else if has(Alert) {
+    } else if has(Alert) || has(Soft) && !has(ConditionId) {
         &[
             Alert,
             ConditionId,
@@ -106,27 +102,13 @@ fn classes(parts: &[IdentityPart]) -> &'static [Class] {
             Label,
         ]
     } else if has(ConditionId) {
-        &[
-            ConditionId,
-            Condition,
-            Reason,
-            Soft,
-            Name,
-            Resource,
-            Area,
-            Label,
-            Exact,
-        ]
-    } else if has(Soft) {
-        &[Condition, Reason, Soft, Name, Resource, Area, Label]
+        NAMED
     } else if condition {
         &[
             Condition, Reason, Name, Resource, Area, Label, Exact, Event, Other,
         ]
-    } else if has(Title) {
+    } else if has(Title) || has(Name) {
         &[Title, Name, Resource, Area, Label, Exact, Event, Other]
-    } else if has(Name) {
-        &[Name, Resource, Area, Label, Exact, Event, Other]
     } else {
         &[Text, Resource, Area, Label, Exact, Event, Other]
     }
@@ -135,14 +117,7 @@ fn classes(parts: &[IdentityPart]) -> &'static [Class] {
 /// Words of texts that look like the name of a machine, for a body that names it in no field: `db-1 is CRITICAL`.
 fn named_in_texts(parts: &[IdentityPart]) -> Option<IdentityPart> {
     use Class::{Alert, Condition, ConditionId, Incident, Key, Label, Resource, Soft};
-    const TEXTS: [&str; 6] = [
-        "message",
-        "title",
-        "summary",
-        "subject",
-        "description",
-        "text",
-    ];
+    const TEXTS: WordList = WordList::new("message title summary subject description text");
     if parts.iter().any(|part: &IdentityPart| {
         matches!(
             part.class,

@@ -31,7 +31,7 @@ impl Named<'_> {
         self.key.len() == 1
             && (is_name_or_id(&self.word)
                 || ["kind", "key", "type", "url", "target"].contains(&self.word.as_str()))
-            || NAME_ENDS.contains(&self.word.as_str())
+            || NAME_ENDS.contains(&self.word)
     }
 
     /// The key with its object: `monitorid` for `monitor_id` and for `id` in `monitor`.
@@ -58,19 +58,10 @@ impl Named<'_> {
 
     /// Of a label only what says how bad it is does not count.
     pub(super) fn of_label(&self) -> Option<Class> {
-        let how = [
-            "severity",
-            "priority",
-            "level",
-            "urgency",
-            "status",
-            "state",
-            "value",
-            "version",
-            "time",
-            "timestamp",
-        ];
-        if self.key.last().is_some_and(|last| how.contains(last)) {
+        let how = WordList::new(
+            "severity priority level urgency status state value version time timestamp",
+        );
+        if how.contains(self.last()) {
             return None;
         }
         let is_condition = CONDITION_WORDS.contains(self.word.as_str());
@@ -86,7 +77,7 @@ impl Named<'_> {
         if KEYS.contains(word) {
             return Some(Class::Key);
         }
-        if SOFT_KEYS.contains(&word) {
+        if SOFT_KEYS.contains(word) {
             return Some(Class::Soft);
         }
         if CONDITION_WORDS.contains(word) || self.is_watched_service() {
@@ -127,31 +118,11 @@ impl Named<'_> {
 
     /// `port: 8080` names something.
     fn is_place_number(&self) -> bool {
-        const NUMBERED: [&str; 22] = [
-            "port",
-            "shard",
-            "partition",
-            "index",
-            "slot",
-            "unit",
-            "vlan",
-            "lun",
-            "instance",
-            "node",
-            "host",
-            "rule",
-            "check",
-            "monitor",
-            "sensor",
-            "probe",
-            "device",
-            "machine",
-            "vm",
-            "container",
-            "policy",
-            "detector",
-        ];
-        NUMBERED.contains(&self.last())
+        const NUMBERED: WordList = WordList::new(
+            "port shard partition index slot unit vlan lun instance node host rule check monitor sensor probe device \
+             machine vm container policy detector",
+        );
+        NUMBERED.contains(self.last())
     }
 
     /// The class of an id; `Some(None)` for one that is new in each message.
@@ -171,7 +142,7 @@ impl Named<'_> {
             _ if is_group => Some(Class::Incident),
             "" => None,
             "alert" | "alarm" => Some(Class::Alert),
-            stem if INCIDENTS.contains(&stem) => Some(Class::Incident),
+            stem if INCIDENTS.contains(stem) => Some(Class::Incident),
             stem if CONDITIONS.contains(stem) => Some(Class::ConditionId),
             stem if MESSAGES.contains(stem) || BESIDE.contains(stem) => None,
             stem if AREAS.contains(stem) => Some(Class::Area),
@@ -181,7 +152,7 @@ impl Named<'_> {
     }
 
     fn of_name(&self, text: &str) -> Option<Class> {
-        let is_name = NAME_ENDS.contains(&self.last()) || self.word == "kind";
+        let is_name = NAME_ENDS.contains(self.last()) || self.word == "kind";
         let noun = if is_name && self.is_generic() {
             self.place.noun.as_str()
         } else {
@@ -222,7 +193,7 @@ impl Named<'_> {
     }
 
     fn of_text(&self, text: &str) -> Option<Class> {
-        if TITLES.contains(&self.last()) {
+        if TITLES.contains(self.last()) {
             return Some(Class::Title);
         }
         if TEXTS.contains(self.last()) || self.word == "reason" || form::is_random(text) {
@@ -233,9 +204,9 @@ impl Named<'_> {
 }
 
 fn is_name_or_id(word: &str) -> bool {
-    NAME_ENDS.contains(&word) || ID_ENDS.contains(word) || TITLES.contains(&word)
+    NAME_ENDS.contains(word) || ID_ENDS.contains(word) || TITLES.contains(word)
 }
 
 fn is_noun_of_alerts(noun: &str) -> bool {
-    noun.is_empty() || CONDITIONS.contains(noun) || INCIDENTS.contains(&noun)
+    noun.is_empty() || CONDITIONS.contains(noun) || INCIDENTS.contains(noun)
 }

@@ -4,6 +4,10 @@ use serde_json::json;
 
 use super::*;
 
+fn of_json(value: &Value) -> String {
+    identity(value).key
+}
+
 #[test]
 fn another_time_value_state_or_order_is_the_same_condition() {
     let first = json!({

@@ -7,7 +7,8 @@ use super::named::Named;
 use super::words::{
     AREAS, AROUND, BESIDE, CONDITIONS, ID_ENDS, INCIDENTS, LABELS, MESSAGES, RESOURCES,
 };
-use crate::sources::{key_pieces, pieces};
+use crate::readable::text::beginning;
+use crate::sources::{WordList, escaped_key, key_pieces, pieces};
 
 const MAX_DEPTH: usize = 8;
 const MAX_PARTS: usize = 512;
@@ -108,11 +109,7 @@ fn walk(value: &Value, place: &ObjectScope, found: &mut Vec<IdentityPart>) {
 
 fn field(key: &str, value: &Value, place: &ObjectScope, found: &mut Vec<IdentityPart>) {
     let key_pieces = key_pieces(key);
-    let pointer = format!(
-        "{}/{}",
-        place.pointer,
-        key.replace('~', "~0").replace('/', "~1")
-    );
+    let pointer = format!("{}/{}", place.pointer, escaped_key(key));
     match value {
         Value::Object(_) | Value::Array(_) => {
             if let Some(below) = below(&key_pieces, value, place) {
@@ -211,15 +208,8 @@ fn below(key: &[String], value: &Value, place: &ObjectScope) -> Option<ObjectSco
             ..place.clone()
         });
     }
-    let is_state = [
-        "status",
-        "state",
-        "severity",
-        "priority",
-        "urgency",
-        "conditions",
-    ]
-    .contains(&last);
+    let is_state =
+        WordList::new("status state severity priority urgency conditions").contains(last);
     // `result_groups` are what was measured.
     let is_measured = pieces.len() > 1 && matches!(pieces.first(), Some(&"result" | &"results"));
     // An object with others in it is more than a state.
@@ -256,10 +246,9 @@ fn noun_of(pieces: &[&str], place: &ObjectScope) -> String {
 }
 
 fn is_noun(piece: &str) -> bool {
-    [CONDITIONS, RESOURCES, AREAS, AROUND]
+    [CONDITIONS, RESOURCES, AREAS, AROUND, INCIDENTS]
         .iter()
         .any(|nouns| nouns.contains(piece))
-        || INCIDENTS.contains(&piece)
 }
 
 fn part(key: &[String], value: &Value, place: &ObjectScope) -> Option<IdentityPart> {
@@ -275,9 +264,7 @@ fn part(key: &[String], value: &Value, place: &ObjectScope) -> Option<IdentityPa
         place,
         is_number: value.is_number() || text.parse::<f64>().is_ok(),
     };
-    let beginning = text
-        .get(..text.floor_char_boundary(MAX_TEXT_BYTES))
-        .unwrap_or_default();
+    let beginning = beginning(&text, MAX_TEXT_BYTES);
     let class = if place.in_labels {
         named.of_label()?
     } else {
@@ -336,24 +323,10 @@ fn part(key: &[String], value: &Value, place: &ObjectScope) -> Option<IdentityPa
 
 /// The same of an event, unless it is about the alert and not about its problem: `incident_reassigned`.
 fn event(text: &str) -> Option<String> {
-    const OF_ALERTS: [&str; 13] = [
-        "incident",
-        "alert",
-        "alarm",
-        "issue",
-        "problem",
-        "ticket",
-        "case",
-        "notification",
-        "item",
-        "occurrence",
-        "repeat",
-        "repeated",
-        "reactivated",
-    ];
-    let is_lifecycle = pieces(text)
-        .iter()
-        .any(|piece| OF_ALERTS.contains(&piece.as_str()));
+    const OF_ALERTS: WordList = WordList::new(
+        "incident alert alarm issue problem ticket case notification item occurrence repeat repeated reactivated",
+    );
+    let is_lifecycle = pieces(text).iter().any(|piece| OF_ALERTS.contains(piece));
     if is_lifecycle { None } else { reason(text) }
 }
 

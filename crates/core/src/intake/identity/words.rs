@@ -7,14 +7,8 @@ pub(super) const KEYS: WordList = WordList::new(
     "dedupkey dedupekey deduplicationkey dedupid incidentkey alertkey problemkey groupkey fingerprint deduplicationid",
 );
 /// The same of some senders, and the name of a host or a device of others.
-pub(super) const SOFT_KEYS: [&str; 6] = [
-    "alias",
-    "aggregationkey",
-    "entityid",
-    "uniqueid",
-    "eventkey",
-    "externalid",
-];
+pub(super) const SOFT_KEYS: WordList =
+    WordList::new("alias aggregationkey entityid uniqueid eventkey externalid");
 /// Words for objects that watch: their ids and names are those of the problem.
 pub(super) const CONDITIONS: WordList = WordList::new(
     "alert alerts alarm rule check monitor policy condition trigger detector probe sensor test job slo search watch \
@@ -27,17 +21,8 @@ pub(super) const CONDITION_WORDS: WordList = WordList::new(
      metricname metric problemname alertrulename meldung störung",
 );
 /// The words for one occurrence of a problem, which has a new id each time.
-pub(super) const INCIDENTS: [&str; 9] = [
-    "incident",
-    "alertgroup",
-    "issue",
-    "problem",
-    "outage",
-    "case",
-    "ticket",
-    "emergency",
-    "fault",
-];
+pub(super) const INCIDENTS: WordList =
+    WordList::new("incident alertgroup issue problem outage case ticket emergency fault");
 /// Words for objects that have the problem.
 pub(super) const RESOURCES: WordList = WordList::new(
     "host hostname hosts server servername node nodename device devicename machine vm computer instance service \
@@ -97,7 +82,7 @@ pub(super) const TEXTS: WordList = WordList::new(
      stacktrace error explanation info",
 );
 /// Ends of keys of titles.
-pub(super) const TITLES: [&str; 5] = ["title", "summary", "subject", "headline", "caption"];
+pub(super) const TITLES: WordList = WordList::new("title summary subject headline caption");
 /// Ends of keys with a name or an id.
-pub(super) const NAME_ENDS: [&str; 5] = ["name", "displayname", "label", "slug", "friendlyname"];
+pub(super) const NAME_ENDS: WordList = WordList::new("name displayname label slug friendlyname");
 pub(super) const ID_ENDS: WordList = WordList::new("id uid uuid guid reference ref number arn urn");

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::sources::{WordList, key_pieces, parse_time};
+use crate::sources::{WordList, escaped_key, key_pieces, parse_time};
 
 /// Deeper objects are not read.
 const MAX_DEPTH: usize = 7;
@@ -59,34 +59,33 @@ impl Fact<'_> {
             .filter(|text| !text.is_empty())
     }
 
+    /// The text, or the value as JSON.
+    pub(super) fn written(&self) -> String {
+        self.text()
+            .map_or_else(|| self.value.to_string(), str::to_owned)
+    }
+
     pub(super) fn last(&self) -> &str {
         self.key.last().map(String::as_str).unwrap_or_default()
     }
 
     /// `true`, `"true"` and `"yes"`, and their opposites.
     pub(super) fn flag(&self) -> Option<bool> {
-        match self.value {
-            Value::Bool(flag) => Some(*flag),
-            Value::String(text) => match text.trim().to_lowercase().as_str() {
+        self.value
+            .as_bool()
+            .or_else(|| match self.text()?.to_lowercase().as_str() {
                 "true" | "yes" => Some(true),
                 "false" | "no" => Some(false),
                 _ => None,
-            },
-            Value::Null | Value::Number(_) | Value::Array(_) | Value::Object(_) => None,
-        }
+            })
     }
 
     /// A number, also in a text.
     pub(super) fn number(&self) -> Option<f64> {
-        match self.value {
-            Value::Number(number) => number.as_f64(),
-            Value::String(text) if parse_time(text).is_none() => text.trim().parse().ok(),
-            Value::String(_)
-            | Value::Null
-            | Value::Bool(_)
-            | Value::Array(_)
-            | Value::Object(_) => None,
-        }
+        self.value.as_f64().or_else(|| {
+            let text = self.text().filter(|text| parse_time(text).is_none())?;
+            text.parse().ok()
+        })
     }
 }
 
@@ -140,11 +139,7 @@ fn collect<'v>(value: &'v Value, place: &ObjectPath, found: &mut Vec<Fact<'v>>) 
 
 fn of_object<'v>(fields: &'v Map<String, Value>, place: &ObjectPath, found: &mut Vec<Fact<'v>>) {
     for (key, value) in fields {
-        let pointer = format!(
-            "{}/{}",
-            place.pointer,
-            key.replace('~', "~0").replace('/', "~1")
-        );
+        let pointer = format!("{}/{}", place.pointer, escaped_key(key));
         let pieces = key_pieces(key);
         match value {
             Value::Null => {}

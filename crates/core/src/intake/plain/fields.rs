@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{MAX_TYPE_CHARS, pairs, runbook, words};
 use crate::intake::identity::plain;
-use crate::sources::parse_time;
+use crate::sources::{WordList, parse_time};
 
 /// Objects around the fields of an alert.
 const ENVELOPES: [&str; 4] = ["data", "event", "incident", "alert"];
@@ -121,12 +121,12 @@ impl<'v> Fields<'v> {
 
     /// The name of the rule or check. Beside a host, a service is the check.
     pub(super) fn name(&self, labels: &BTreeMap<String, String>) -> Option<String> {
-        let of = |words: &[&str]| {
+        let of = |words: &WordList| {
             self.enveloped()
                 .iter()
                 .find_map(|object| words.iter().find_map(|word| object.text(word)))
         };
-        let own = |words: &[&str]| {
+        let own = |words: &WordList| {
             self.enveloped()
                 .last()
                 .and_then(|top| words.iter().find_map(|word| top.text(word)))
@@ -137,7 +137,7 @@ impl<'v> Fields<'v> {
                 .iter()
                 .find_map(|object| object.text("monitor"));
             // A monitor inside of a body that has a title is a part of what the title names.
-            let is_part = own(&["monitor"]).is_none()
+            let is_part = own(&WordList::new("monitor")).is_none()
                 && own(&words::SHORT_TITLES).is_some()
                 && monitor.as_ref() == Some(&name);
             if !is_part {
@@ -172,7 +172,11 @@ impl<'v> Fields<'v> {
     }
 
     /// The text of the first key that an object has; of an envelope before the labels, and then of any other object.
-    pub(super) fn first(&self, keys: &[&str], labels: &BTreeMap<String, String>) -> Option<String> {
+    pub(super) fn first(
+        &self,
+        keys: &WordList,
+        labels: &BTreeMap<String, String>,
+    ) -> Option<String> {
         let labels: BTreeMap<String, &String> = labels
             .iter()
             .map(|(key, value)| (plain(key), value))
@@ -181,7 +185,7 @@ impl<'v> Fields<'v> {
             keys.iter().find_map(|word| {
                 object
                     .text(word)
-                    .or_else(|| labels.get(*word).map(|value| (*value).clone()))
+                    .or_else(|| labels.get(word).map(|value| (*value).clone()))
             })
         });
         found

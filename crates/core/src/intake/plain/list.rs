@@ -5,53 +5,27 @@ use serde_json::{Map, Value};
 use super::words;
 use crate::intake::fingerprint::is_severity_key;
 use crate::intake::identity::plain;
+use crate::sources::WordList;
 
 /// Lists of alerts, whatever stands beside them.
-const ALERTS: [&str; 4] = ["alerts", "alarms", "problems", "incidents"];
+const ALERTS: WordList = WordList::new("alerts alarms problems incidents");
 /// Lists of alerts in a body that says nothing about itself; otherwise they may be the history of one alert.
-const OTHERS: [&str; 8] = [
-    "events",
-    "notifications",
-    "records",
-    "issues",
-    "results",
-    "items",
-    "data",
-    "messages",
-];
+const OTHERS: WordList =
+    WordList::new("events notifications records issues results items data messages");
 
 /// Fields with a status, in lower case without separators.
-const STATUSES: [&str; 20] = [
-    "notificationtype",
-    "status",
-    "state",
-    "alertstatus",
-    "alertstate",
-    "currentstatus",
-    "currentstate",
-    "newstatus",
-    "newstate",
-    "servicestate",
-    "hoststate",
-    "statename",
-    "checkstatename",
-    "alerttypefriendlyname",
-    "eventtype",
-    "eventname",
-    "action",
-    "type",
-    "event",
-    "notificationevent",
-];
+const STATUSES: WordList = WordList::new(
+    "notificationtype status state alertstatus alertstate currentstatus currentstate newstatus newstate servicestate \
+     hoststate statename checkstatename alerttypefriendlyname eventtype eventname action type event \
+     notificationevent",
+);
 
 /// A body for each alert of the list: its fields, and those fields of the whole that it does not have. `None` for a
 /// body that is one alert.
 pub(super) fn elements(value: &Value) -> Option<Vec<Value>> {
     let fields = value.as_object()?;
-    let list = |names: &[&str]| {
-        let found = fields
-            .iter()
-            .find(|(key, _)| names.contains(&plain(key).as_str()));
+    let list = |names: &WordList| {
+        let found = fields.iter().find(|(key, _)| names.contains(&plain(key)));
         found
             .and_then(|(key, value)| Some((key, value.as_array().filter(|items| items.len() > 1)?)))
     };
@@ -74,28 +48,24 @@ pub(super) fn elements(value: &Value) -> Option<Vec<Value>> {
     Some(
         items
             .iter()
-            .map(|item: &Value| match item {
-                Value::Object(own) => {
-                    let mut fields = shared.clone();
-                    // A group of the same name may say otherwise than its alert in another spelling.
-                    fields.retain(|name, _| !own.keys().any(|key| plain(key) == plain(name)));
-                    fields.extend(own.clone());
-                    Value::Object(fields)
-                }
-                Value::Null
-                | Value::Bool(_)
-                | Value::Number(_)
-                | Value::String(_)
-                | Value::Array(_) => item.clone(),
+            .map(|item: &Value| {
+                let Some(own) = item.as_object() else {
+                    return item.clone();
+                };
+                let mut fields = shared.clone();
+                // A group of the same name may say otherwise than its alert in another spelling.
+                fields.retain(|name, _| !own.keys().any(|key| plain(key) == plain(name)));
+                fields.extend(own.clone());
+                Value::Object(fields)
             })
             .collect(),
     )
 }
 
-fn has(fields: &Map<String, Value>, names: &[&str]) -> bool {
+fn has(fields: &Map<String, Value>, names: &WordList) -> bool {
     fields
         .iter()
-        .any(|(key, value)| value.is_string() && names.contains(&plain(key).as_str()))
+        .any(|(key, value)| value.is_string() && names.contains(&plain(key)))
 }
 
 fn says_state(fields: &Map<String, Value>) -> bool {

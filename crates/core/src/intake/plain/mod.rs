@@ -32,6 +32,14 @@ use super::webhook::Given;
 use super::{fingerprint, identity, subject, webhook};
 use crate::sources::{Note, Traced};
 
+/// A judgement about the fields of a body, with its reason.
+#[derive(Debug, Default)]
+struct Verdict<T> {
+    value: T,
+    why: Option<Traced>,
+    notes: Vec<Note>,
+}
+
 /// A longer title is a sentence and no type.
 const MAX_TYPE_CHARS: usize = 80;
 
@@ -77,8 +85,8 @@ fn parsed_object(text: &str) -> Option<Value> {
 /// The urgency of a body's alert, as far as the names of its fields tell.
 pub(super) fn urgency(value: &Value, received_at: Option<DateTime<Utc>>) -> Urgency {
     let facts = facts::facts(value);
-    let status = state::judge(&facts, None, received_at).status;
-    Urgency::of(status, severity::judge(&facts).severity.unwrap_or_default())
+    let status = state::judge(&facts, None, received_at).value;
+    Urgency::of(status, severity::judge(&facts).value.unwrap_or_default())
 }
 
 /// The same of an element of a list: an alert with labels, a group of such alerts, or JSON of any form.
@@ -142,8 +150,8 @@ pub(super) fn read_json(value: &Value, received_at: Option<DateTime<Utc>>) -> Pa
     ParsedBody {
         source: "json".to_owned(),
         title,
-        severity: severity.severity,
-        status: judged.status,
+        severity: severity.value,
+        status: judged.value,
         fingerprint: Some(identity.key),
         members: vec![member],
         runbook_url: fields

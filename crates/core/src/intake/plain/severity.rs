@@ -1,8 +1,9 @@
 //! The severity of a body of no known form: of several fields the worst.
 
+use super::Verdict;
 use super::facts::{Fact, Rank};
 use crate::alert::Severity;
-use crate::sources::{Note, Traced, Word, WordList, is_severity_word, severity_of};
+use crate::sources::{Note, Traced, WordList, is_severity_word, severity_of};
 
 /// Ends of the keys of a severity.
 const KEYS: WordList = WordList::new(
@@ -16,14 +17,6 @@ const OTHER: WordList =
 /// Keys of a state that may be the word of a severity.
 const STATES: [&str; 4] = ["status", "state", "type", "level"];
 
-/// A severity with its reason.
-#[derive(Debug, Default)]
-pub(super) struct SeverityVerdict {
-    pub(super) severity: Option<Severity>,
-    pub(super) why: Option<Traced>,
-    pub(super) notes: Vec<Note>,
-}
-
 /// A field with a severity.
 struct SeverityField<'f> {
     severity: Severity,
@@ -32,7 +25,7 @@ struct SeverityField<'f> {
 }
 
 /// The worst severity, first of the alert itself, then of the objects in it.
-pub(super) fn judge(facts: &[Fact<'_>]) -> SeverityVerdict {
+pub(super) fn judge(facts: &[Fact<'_>]) -> Verdict<Option<Severity>> {
     let mut unknown = None;
     for rank in [Rank::Own, Rank::Inner, Rank::Original] {
         let mut found: Vec<SeverityField<'_>> = Vec::new();
@@ -63,9 +56,9 @@ pub(super) fn judge(facts: &[Fact<'_>]) -> SeverityVerdict {
             return judged;
         }
     }
-    SeverityVerdict {
+    Verdict {
         notes: unknown.map(Note::UnknownSeverity).into_iter().collect(),
-        ..SeverityVerdict::default()
+        ..Verdict::default()
     }
 }
 
@@ -82,18 +75,15 @@ fn rank_of(fact: &Fact<'_>) -> Rank {
     }
 }
 
-fn worst(found: &[SeverityField<'_>]) -> Option<SeverityVerdict> {
+fn worst(found: &[SeverityField<'_>]) -> Option<Verdict<Option<Severity>>> {
     let worst = found.iter().rev().max_by_key(|found| found.severity)?;
     let other = found.iter().find(|found| found.severity != worst.severity);
     let says = |each: &SeverityField<'_>| format!("{} is {:?}", each.pointer, each.word);
     let differ = other.map(|other| Note::Differ(format!("{}, and {}", says(worst), says(other))));
-    let word = Word {
-        meaning: worst.severity.as_str(),
-        text: &worst.word,
-    };
-    let why = Traced::word("severity", worst.pointer, word);
-    Some(SeverityVerdict {
-        severity: Some(worst.severity),
+    let meaning = worst.severity.as_str();
+    let why = Traced::word("severity", worst.pointer, &worst.word, meaning);
+    Some(Verdict {
+        value: Some(worst.severity),
         why: Some(why),
         notes: differ.into_iter().collect(),
     })

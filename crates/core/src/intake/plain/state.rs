@@ -4,12 +4,13 @@
 
 use chrono::{DateTime, Utc};
 
+use super::Verdict;
 use super::facts::{Fact, Rank};
 use super::times::ended_at;
 use super::title_mark::{mark, without_signs};
 use crate::alert::{AlertStatus, Severity};
 use crate::sources::{
-    Note, Traced, Word, WordList, ended_of, is_severity_word, pieces, severity_of, status_of,
+    Note, Traced, WordList, ended_of, is_severity_word, pieces, severity_of, status_of,
 };
 
 /// Ends of the keys of states.
@@ -34,17 +35,8 @@ const MESSAGE_ENDS: [&str; 5] = ["type", "event", "action", "transition", "kind"
 /// Words that are an end in such a field, too.
 const WELL: [&str; 6] = ["ok", "okay", "up", "success", "passing", "healthy"];
 /// Keys that may say something else than a state.
-const AMBIGUOUS: [&str; 9] = [
-    "type",
-    "event",
-    "action",
-    "kind",
-    "what",
-    "transition",
-    "alert",
-    "alarm",
-    "update",
-];
+const AMBIGUOUS: WordList =
+    WordList::new("type event action kind what transition alert alarm update");
 /// True at the end.
 const END_FLAGS: WordList = WordList::new(
     "resolved isresolved recovered isrecovered cleared iscleared closed isclosed clear backtonormal allclear isok \
@@ -81,20 +73,12 @@ struct Evidence {
     is_event: bool,
 }
 
-/// The status of a body with its reason.
-#[derive(Debug, Default)]
-pub(super) struct StatusVerdict {
-    pub(super) status: AlertStatus,
-    pub(super) why: Option<Traced>,
-    pub(super) notes: Vec<Note>,
-}
-
 /// Judges the fields of a body. `now` is the time at which the message arrived; without it no time is an end.
 pub(super) fn judge(
     facts: &[Fact<'_>],
     title: Option<&str>,
     now: Option<DateTime<Utc>>,
-) -> StatusVerdict {
+) -> Verdict<AlertStatus> {
     let facts: Vec<&Fact<'_>> = facts
         .iter()
         .filter(|fact| fact.rank < Rank::Beside)
@@ -128,28 +112,29 @@ pub(super) fn judge(
     let unknown = unknown
         .and_then(|fact| fact.text())
         .map(|word| Note::UnknownStatus(word.to_owned()));
-    StatusVerdict {
+    Verdict {
         notes: unknown.into_iter().collect(),
-        ..StatusVerdict::default()
+        ..Verdict::default()
     }
 }
 
-fn judged(evidence: &Evidence, notes: Vec<Note>) -> StatusVerdict {
-    let word = Word {
-        meaning: evidence.status.as_str(),
-        text: &evidence.word,
-    };
-    let why = Some(Traced::word("status", &evidence.pointer, word));
-    StatusVerdict {
-        status: evidence.status,
-        why,
+fn judged(evidence: &Evidence, notes: Vec<Note>) -> Verdict<AlertStatus> {
+    let Evidence {
+        status,
+        pointer,
+        word,
+        ..
+    } = evidence;
+    Verdict {
+        value: *status,
+        why: Some(Traced::word("status", pointer, word, status.as_str())),
         notes,
     }
 }
 
 /// The status that follows from all fields. A person who has taken the alert does not change its state. If there is an
 /// end, a severity is that of the alert that ended; otherwise the alert fires when a field says so.
-fn decide(said: &[&Evidence]) -> Option<StatusVerdict> {
+fn decide(said: &[&Evidence]) -> Option<Verdict<AlertStatus>> {
     let first = |status: AlertStatus| said.iter().find(|evidence| evidence.status == status);
     let resolved = first(AlertStatus::Resolved);
     let acknowledged = first(AlertStatus::Acknowledged);
@@ -184,9 +169,7 @@ fn evidence(fact: &Fact<'_>, all: &[&Fact<'_>]) -> Option<Evidence> {
     let status = of_word(fact)
         .or_else(|| of_flag(fact))
         .or_else(|| of_number(fact))?;
-    let word = fact
-        .text()
-        .map_or_else(|| fact.value.to_string(), str::to_owned);
+    let word = fact.written();
     let is_severity = is_severity_word(&word);
     let is_event = !is_state(fact);
 
@@ -287,7 +270,7 @@ fn is_ambiguous(fact: &Fact<'_>) -> bool {
         .owner
         .last()
         .is_some_and(|owner| owner == "event" || owner == "action");
-    AMBIGUOUS.contains(&word.as_str()) || in_event && word == "name" || word == "eventname"
+    AMBIGUOUS.contains(&word) || in_event && word == "name" || word == "eventname"
 }
 
 fn of_flag(fact: &Fact<'_>) -> Option<AlertStatus> {
@@ -338,18 +321,20 @@ fn is_exit(word: &str) -> bool {
     matches!(word, "exitstatus" | "exitcode" | "returncode")
 }
 
-fn by_time(facts: &[&Fact<'_>], rank: Rank, now: Option<DateTime<Utc>>) -> Option<StatusVerdict> {
+fn by_time(
+    facts: &[&Fact<'_>],
+    rank: Rank,
+    now: Option<DateTime<Utc>>,
+) -> Option<Verdict<AlertStatus>> {
     let fact = facts
         .iter()
         .find(|fact| fact.rank == rank && ended_at(fact).is_some_and(|end| Some(end) <= now))?;
-    let word = fact
-        .text()
-        .map_or_else(|| fact.value.to_string(), str::to_owned);
+    let word = fact.written();
     let because = format!("{} is {word:?}, which is over", fact.pointer);
     let why = Traced::rule("status", AlertStatus::Resolved.as_str(), because);
     let notes = vec![Note::Ended(format!("{} is {word}", fact.pointer))];
-    Some(StatusVerdict {
-        status: AlertStatus::Resolved,
+    Some(Verdict {
+        value: AlertStatus::Resolved,
         why: Some(why),
         notes,
     })
@@ -442,16 +427,8 @@ fn is_test_title(title: &str) -> bool {
     let is_test = words
         .next()
         .is_some_and(|word| word == "test" || word == "testing");
-    let what = [
-        "notification",
-        "message",
-        "alert",
-        "event",
-        "webhook",
-        "alarm",
-        "payload",
-    ];
-    let is_message = words.next().is_some_and(|word| what.contains(&word));
+    let what = WordList::new("notification message alert event webhook alarm payload");
+    let is_message = words.next().is_some_and(|word| what.contains(word));
     is_test
         && is_message
         && words

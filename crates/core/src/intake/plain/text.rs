@@ -7,7 +7,7 @@ use super::title_mark;
 use crate::alert::{AlertStatus, Severity};
 use crate::intake::reading::ParsedBody;
 use crate::intake::{clean, fingerprint, identity};
-use crate::sources::{Note, Traced, Word, is_severity_word, severity_of, status_of};
+use crate::sources::{Note, Traced, is_severity_word, severity_of, status_of};
 
 /// The number of such lines below which a text has no fields.
 const MIN_FIELDS: usize = 3;
@@ -73,25 +73,11 @@ fn of_words(text: &str) -> ParsedBody {
     ];
     let place = "the beginning of the first line";
     if let (Some(mark), Some(status)) = (mark, status) {
-        trace.push(Traced::word(
-            "status",
-            place,
-            Word {
-                meaning: status.as_str(),
-                text: mark.word,
-            },
-        ));
+        trace.push(Traced::word("status", place, mark.word, status.as_str()));
     }
     let severity = severity(title);
     if let Some((severity, word)) = severity {
-        trace.push(Traced::word(
-            "severity",
-            place,
-            Word {
-                meaning: severity.as_str(),
-                text: word,
-            },
-        ));
+        trace.push(Traced::word("severity", place, word, severity.as_str()));
     }
     ParsedBody {
         source: "text".to_owned(),

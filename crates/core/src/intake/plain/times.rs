@@ -14,14 +14,7 @@ const ENDS: WordList = WordList::new(
 /// Keys of an end that may be that of a measured period. They count beside a beginning.
 const PERIODS: [&str; 4] = ["endtime", "enddate", "endtimestamp", "enddatetime"];
 /// Words that show that a beginning and an end are a measured period.
-const WINDOWS: [&str; 6] = [
-    "window",
-    "interval",
-    "period",
-    "query",
-    "timerange",
-    "aggregation",
-];
+const WINDOWS: WordList = WordList::new("window interval period query timerange aggregation");
 
 /// The time of an end; `None` for any other field, and for a time that was not set.
 pub(super) fn ended_at(fact: &Fact<'_>) -> Option<DateTime<Utc>> {
@@ -30,11 +23,7 @@ pub(super) fn ended_at(fact: &Fact<'_>) -> Option<DateTime<Utc>> {
     if !(ENDS.contains(word.as_str()) || is_period && has_beginning(fact)) {
         return None;
     }
-    parse_time(
-        &fact
-            .text()
-            .map_or_else(|| fact.value.to_string(), str::to_owned),
-    )
+    parse_time(&fact.written())
 }
 
 fn has_beginning(fact: &Fact<'_>) -> bool {
@@ -43,7 +32,6 @@ fn has_beginning(fact: &Fact<'_>) -> bool {
         .object
         .iter()
         .any(|(key, value)| plain(key).starts_with("start") && !value.is_null());
-    let is_window = |key: &str| WINDOWS.iter().any(|window| key.contains(window));
-    let in_window = fact.owner.iter().any(|piece| is_window(piece));
-    begins && !in_window && !fact.object.keys().any(|key| is_window(&plain(key)))
+    let in_window = fact.owner.iter().any(|piece| WINDOWS.is_in(piece));
+    begins && !in_window && !fact.object.keys().any(|key| WINDOWS.is_in(&plain(key)))
 }

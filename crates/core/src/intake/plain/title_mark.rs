@@ -1,5 +1,6 @@
 //! The word of a state in front of a title.
 
+use crate::readable::text::beginning;
 use crate::sources::{pieces, status_of};
 
 /// A longer word is no mark of a title.
@@ -21,10 +22,7 @@ pub(super) fn mark(title: &str) -> Option<StateMark<'_>> {
     let (word, rest) = match bracketed {
         Some((word, rest)) => (word.split(':').next().unwrap_or(word).trim(), rest),
         None => {
-            let beginning = title
-                .get(..title.floor_char_boundary(MAX_MARK_BYTES))
-                .unwrap_or_default();
-            let end = beginning.find([':', '-', '|', '–'])?;
+            let end = beginning(title, MAX_MARK_BYTES).find([':', '-', '|', '–'])?;
             let (word, rest) = title.split_at_checked(end)?;
             let word = word.trim();
             // `Recovery: …` may be the name of a procedure.

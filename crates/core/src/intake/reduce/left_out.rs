@@ -8,20 +8,11 @@ use serde_json::Value;
 
 use crate::intake::batch::Urgency;
 use crate::intake::{clean, plain};
-use crate::sources::Repair;
+use crate::sources::{Repair, WordList};
 
 /// The fields with the name of an alert.
-const NAMES: [&str; 9] = [
-    "alertname",
-    "name",
-    "title",
-    "rule",
-    "check",
-    "monitor",
-    "summary",
-    "message",
-    "msg",
-];
+const NAMES: WordList =
+    WordList::new("alertname name title rule check monitor summary message msg");
 const NO_NAME: &str = "without a name";
 /// More different names, labels, and values of a label are counted together.
 const MAX_NAMES: usize = 1_000;
@@ -130,8 +121,8 @@ impl Counter {
         self.firing += usize::from(urgency.is_firing());
         let labels = labels(value).unwrap_or_default();
         let named = NAMES.iter().find_map(|key| {
-            let label = labels.get(*key).map(String::as_str);
-            label.or_else(|| value.get(*key)?.as_str())
+            let label = labels.get(key).map(String::as_str);
+            label.or_else(|| value.get(key)?.as_str())
         });
         let name = named.or_else(|| value.as_str());
         let name = name.map_or_else(|| NO_NAME.to_owned(), |name| clean::line(name, MAX_CHARS));

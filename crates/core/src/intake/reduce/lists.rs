@@ -10,7 +10,7 @@ use super::left_out::{Counter, labels};
 use super::members::{self, ObjectField};
 use super::{MAX_DEPTH, Reducer};
 use crate::intake::batch::Urgency;
-use crate::intake::decode::lenient;
+use crate::intake::decode::json;
 
 /// A larger element is shortened itself, so that several stay.
 const ELEMENT_SHARE: usize = 8;
@@ -247,6 +247,6 @@ struct Ranked {
 fn parsed(element: &str) -> Value {
     serde_json::from_str(element)
         .ok()
-        .or_else(|| lenient::value(element))
+        .or_else(|| json::read(element, &mut Vec::new()))
         .unwrap_or_default()
 }

@@ -19,7 +19,7 @@ use self::left_out::Counter;
 pub use self::left_out::LeftOut;
 use self::members::{MemberPart, Members, around};
 use super::batch::Urgency;
-use super::decode::{self, lenient};
+use super::decode::{self, form, json, lenient};
 use super::read::Intake;
 use super::webhook::Given;
 use super::{Hints, IntakeError, plain};
@@ -167,8 +167,8 @@ impl Reducer<'_> {
             return None;
         }
         let text = lenient::trimmed(text);
-        if !lenient::is_json(text) {
-            let form = lenient::form(text)?;
+        if !json::is_json(text) {
+            let form = form::text(text)?;
             decode::note(repairs, Repair::Form);
             return self.inner().json_of(&form, repairs, counter);
         }
@@ -272,7 +272,7 @@ impl Reducer<'_> {
                 is_json.then(|| strings::to_base64(&inside.json(json.trim(), counter)))
             }
             // What is nearly JSON in a text is a text.
-            None if lenient::is_json(&text) => {
+            None if json::is_json(&text) => {
                 let is_json = serde_json::from_str::<&RawValue>(&text).is_ok();
                 is_json.then(|| inside.json(text.trim(), counter))
             }

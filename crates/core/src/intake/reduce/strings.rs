@@ -2,6 +2,8 @@
 
 use data_encoding::BASE64;
 
+use crate::readable::text::beginning;
+
 /// A shorter text is not tried as Base64.
 const MIN_BASE64_BYTES: usize = 1_024;
 
@@ -46,9 +48,7 @@ fn length_of(string: &str) -> usize {
 
 /// The beginning of a string, of at most `max` bytes, that ends with no half character or escape.
 fn whole_escapes(text: &str, max: usize) -> &str {
-    let kept = text
-        .get(..text.floor_char_boundary(max))
-        .unwrap_or_default();
+    let kept = beginning(text, max);
     let backslashes = kept.bytes().rev().take_while(|byte| *byte == b'\\').count();
     let kept = kept.get(..kept.len() - backslashes % 2).unwrap_or_default();
     // `\uD83D\ude11` is one character.
@@ -68,9 +68,7 @@ pub(super) fn middle_cut(text: &str, limit: usize) -> String {
         return text.to_owned();
     }
     let room = limit.saturating_sub(MARK_BYTES);
-    let head = text
-        .get(..text.floor_char_boundary(room / 4 * 3))
-        .unwrap_or_default();
+    let head = beginning(text, room / 4 * 3);
     let tail = text
         .get(text.ceil_char_boundary(text.len() - room / 4)..)
         .unwrap_or_default();

@@ -13,7 +13,7 @@ fn pointer(text: &str) -> Pointer {
     Pointer::parse(text).unwrap()
 }
 
-fn words<T: Copy>(from: &str, pairs: &[(&str, T)]) -> Words<T> {
+fn words<T: Copy + Default>(from: &str, pairs: &[(&str, T)]) -> Words<T> {
     let mut map = WordTable::default();
     pairs
         .iter()

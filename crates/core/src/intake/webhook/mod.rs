@@ -181,8 +181,12 @@ impl<'a> WebhookAlert<'a> {
         self.status == AlertStatus::Resolved
     }
 
+    fn name(&self) -> &str {
+        self.labels.get("alertname").map_or("", String::as_str)
+    }
+
     /// The alert in one line: the name, the other labels, and the summary.
-    fn describe(&self, name: &str) -> String {
+    fn describe(&self) -> String {
         let labels = self.labels.iter().filter(|(key, _)| *key != "alertname");
         let labels = labels
             .map(|(key, value)| {
@@ -195,18 +199,18 @@ impl<'a> WebhookAlert<'a> {
             .iter()
             .find_map(|key| self.annotations.get(*key));
         let about = about.map(|about| format!(": {about}")).unwrap_or_default();
-        format!("{name} {labels}{about}")
+        format!("{} {labels}{about}", self.name())
             .trim()
             .trim_start_matches(": ")
             .to_owned()
     }
 
     /// The member of this alert. Without labels it is made from the text, so that two such alerts are two.
-    fn member(&self, name: &str) -> Uuid {
+    fn member(&self) -> Uuid {
         if self.labels.is_empty() && !self.annotations.is_empty() {
-            return fingerprint::member_of_text(&self.describe(name));
+            return fingerprint::member_of_text(&self.describe());
         }
-        fingerprint::member(name, &self.labels)
+        fingerprint::member(self.name(), &self.labels)
     }
 
     /// The worst of the labels that name one, in any case; otherwise of the annotations.
@@ -292,7 +296,12 @@ fn reading(
         title,
         name,
         labels: shared,
-        annotations: first_of(relevant.iter().map(|item| &item.annotations)),
+        // Of those with one key that of the first alert counts.
+        annotations: relevant
+            .iter()
+            .rev()
+            .flat_map(|item| item.annotations.clone())
+            .collect(),
         refs: group_ref(body),
         tenant: organisation(body),
         notes,
@@ -339,17 +348,6 @@ fn group_ref(body: &Map<String, Value>) -> BTreeMap<String, String> {
     group.into_iter().collect()
 }
 
-/// The pairs of all maps; of those with one key that of the first map.
-fn first_of<'a>(
-    maps: impl Iterator<Item = &'a BTreeMap<String, String>>,
-) -> BTreeMap<String, String> {
-    let mut all = BTreeMap::new();
-    for (key, value) in maps.flatten() {
-        all.entry(key.clone()).or_insert_with(|| value.clone());
-    }
-    all
-}
-
 /// The time of the status change: when the newest alert began, or when the last one ended.
 fn changed_at(items: &[&WebhookAlert<'_>], status: AlertStatus) -> Option<DateTime<Utc>> {
     let key = if status == AlertStatus::Resolved {
@@ -370,17 +368,13 @@ fn is_test(items: &[WebhookAlert<'_>]) -> bool {
             let label = |key: &str| item.labels.get(key).map(String::as_str);
             let is_grafana = label("instance") == Some("Grafana")
                 || label("grafana_folder") == Some("Test Folder");
-            label("alertname") == Some("TestAlert") && is_grafana
+            item.name() == "TestAlert" && is_grafana
         })
 }
 
 /// The alerts, each with its member. The alerts that the sender left out are one firing member, made of their number.
 fn reports(body: &Map<String, Value>, items: &[WebhookAlert<'_>]) -> Vec<MemberReport> {
-    let left_out = body
-        .get("truncatedAlerts")
-        .and_then(Value::as_u64)
-        .filter(|left_out| *left_out > 0);
-    let left_out = left_out.map(|left_out| {
+    let left_out = truncated(body).map(|left_out| {
         let text = format!("{left_out} alerts that the sender left out");
         MemberReport {
             member: Aggregate::left_out(left_out),
@@ -390,20 +384,20 @@ fn reports(body: &Map<String, Value>, items: &[WebhookAlert<'_>]) -> Vec<MemberR
     });
     items
         .iter()
-        .map(|item: &WebhookAlert<'_>| {
-            let name = item
-                .labels
-                .get("alertname")
-                .map(String::as_str)
-                .unwrap_or_default();
-            MemberReport {
-                member: item.member(name),
-                status: item.status,
-                text: item.describe(name),
-            }
+        .map(|item: &WebhookAlert<'_>| MemberReport {
+            member: item.member(),
+            status: item.status,
+            text: item.describe(),
         })
         .chain(left_out)
         .collect()
+}
+
+/// The number of alerts that the sender left out, if there are any.
+fn truncated(body: &Map<String, Value>) -> Option<u64> {
+    body.get("truncatedAlerts")?
+        .as_u64()
+        .filter(|count| *count > 0)
 }
 
 /// The labels that identify a webhook without a group key: the group's labels, otherwise those of all its alerts.

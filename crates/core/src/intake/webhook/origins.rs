@@ -8,7 +8,7 @@ use super::{WebhookAlert, group_labels};
 use crate::alert::{AlertStatus, Severity};
 use crate::intake::fingerprint;
 use crate::intake::plain::text;
-use crate::sources::{Traced, Word, severity_of};
+use crate::sources::{Traced, severity_of};
 
 /// A severity with its origin.
 pub(super) struct TracedSeverity {
@@ -37,26 +37,16 @@ pub(super) fn worst_of(
         .filter(|(key, _)| fingerprint::is_severity_key(key));
     let known = named.filter_map(|(key, word)| Some((severity_of(word)?, key, word)));
     let (severity, key, text) = known.rev().max_by_key(|(severity, _, _)| *severity)?;
-    let word = Word {
-        meaning: severity.as_str(),
-        text,
-    };
-    Some(TracedSeverity {
-        severity,
-        origin: Traced::word("severity", format!("the {kind} {key}"), word),
-    })
+    let place = format!("the {kind} {key}");
+    let origin = Traced::word("severity", place, text, severity.as_str());
+    Some(TracedSeverity { severity, origin })
 }
 
 fn no_data(items: &[&WebhookAlert<'_>]) -> Option<TracedSeverity> {
     let because = "no alert names one, and Grafana reports that it has no data";
     let origin = Traced::rule("severity", Severity::Low.as_str(), because);
-    (!items.is_empty()
-        && items.iter().all(|item: &&WebhookAlert<'_>| {
-            item.labels
-                .get("alertname")
-                .is_some_and(|name| name == "DatasourceNoData")
-        }))
-    .then_some(TracedSeverity {
+    let is_said = !items.is_empty() && items.iter().all(|item| item.name() == "DatasourceNoData");
+    is_said.then_some(TracedSeverity {
         severity: Severity::Low,
         origin,
     })

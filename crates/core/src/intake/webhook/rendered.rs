@@ -5,29 +5,16 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{WebhookAlert, common};
+use super::{WebhookAlert, common, truncated};
 use crate::intake::outline::Outline;
 use crate::intake::plain::text;
+use crate::sources::WordList;
 
 /// Fields of the body that are rendered in their own way, or left out.
-const BODY_KNOWN: [&str; 8] = [
-    "alerts",
-    "commonLabels",
-    "commonAnnotations",
-    "groupLabels",
-    "status",
-    "version",
-    "truncatedAlerts",
-    "orgId",
-];
-const ALERT_KNOWN: [&str; 6] = [
-    "labels",
-    "annotations",
-    "status",
-    "startsAt",
-    "endsAt",
-    "orgId",
-];
+const BODY_KNOWN: WordList = WordList::new(
+    "alerts commonLabels commonAnnotations groupLabels status version truncatedAlerts orgId",
+);
+const ALERT_KNOWN: WordList = WordList::new("labels annotations status startsAt endsAt orgId");
 /// The `endsAt` of an alert that has not ended.
 const NEVER: &str = "0001-01-01T00:00:00Z";
 
@@ -53,11 +40,7 @@ pub(super) fn render(
         0,
         &format!("from {source}: {firing} firing, {resolved} resolved"),
     );
-    let truncated = body
-        .get("truncatedAlerts")
-        .and_then(Value::as_u64)
-        .unwrap_or_default();
-    if truncated > 0 {
+    if let Some(truncated) = truncated(body) {
         out.line(
             0,
             &format!(
@@ -65,10 +48,7 @@ pub(super) fn render(
             ),
         );
     }
-    for (key, value) in body
-        .iter()
-        .filter(|(key, _)| !BODY_KNOWN.contains(&key.as_str()))
-    {
+    for (key, value) in body.iter().filter(|(key, _)| !BODY_KNOWN.contains(key)) {
         out.field(0, key, value);
     }
     let labels = common(items.iter().map(|item| &item.labels));
@@ -101,7 +81,7 @@ pub(super) fn render(
         for (key, value) in item
             .fields
             .iter()
-            .filter(|(key, _)| !ALERT_KNOWN.contains(&key.as_str()))
+            .filter(|(key, _)| !ALERT_KNOWN.contains(key))
         {
             out.field(1, key, value);
         }

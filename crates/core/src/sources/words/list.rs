@@ -9,16 +9,24 @@ impl WordList {
         Self(words)
     }
 
-    /// Whether a word, in lower case, is one of them.
+    /// The words in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &'static str> + Clone {
+        self.0.split_ascii_whitespace()
+    }
+
+    /// Whether a word, in the case of the list, is one of them.
     pub fn contains(&self, word: &str) -> bool {
-        self.0.split_ascii_whitespace().any(|known| known == word)
+        self.iter().any(|known| known == word)
+    }
+
+    /// Whether a text has one of the words in it.
+    pub fn is_in(&self, text: &str) -> bool {
+        self.iter().any(|word| text.contains(word))
     }
 
     /// The place of a word.
     pub fn position(&self, word: &str) -> Option<usize> {
-        self.0
-            .split_ascii_whitespace()
-            .position(|known| known == word)
+        self.iter().position(|known| known == word)
     }
 }
 

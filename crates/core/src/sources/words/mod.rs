@@ -16,20 +16,11 @@ pub use severity::{is_severity_word, severity_of};
 pub use status::{ended_of, status_of};
 
 /// A table of words in any case. A word that ends with `*` represents all that begin with it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WordTable<T> {
     exact: BTreeMap<String, T>,
     /// The longest first.
     prefixes: Vec<(String, T)>,
-}
-
-impl<T> Default for WordTable<T> {
-    fn default() -> Self {
-        Self {
-            exact: BTreeMap::new(),
-            prefixes: Vec::new(),
-        }
-    }
 }
 
 impl<T: Copy> WordTable<T> {

@@ -1,63 +1,17 @@
 //! The pieces of a word: `ALERT_RECOVERY` is `alert` and `recovery`, `ResolvedCritical` is `resolved` and `critical`.
 
+use super::WordList;
+
 /// More pieces are a sentence and no word.
 const MAX_PIECES: usize = 12;
 
 /// Words of keys without separators, a longer one before one that it begins with.
-const WORDS: [&str; 52] = [
-    "notification",
-    "description",
-    "service",
-    "host",
-    "server",
-    "monitor",
-    "alert",
-    "alarm",
-    "incident",
-    "problem",
-    "event",
-    "message",
-    "trigger",
-    "policy",
-    "condition",
-    "rule",
-    "check",
-    "sensor",
-    "device",
-    "last",
-    "previous",
-    "current",
-    "new",
-    "old",
-    "display",
-    "name",
-    "desc",
-    "state",
-    "status",
-    "severity",
-    "type",
-    "action",
-    "output",
-    "number",
-    "id",
-    "key",
-    "url",
-    "short",
-    "long",
-    "date",
-    "time",
-    "address",
-    "alias",
-    "group",
-    "command",
-    "comment",
-    "author",
-    "perf",
-    "data",
-    "node",
-    "resource",
-    "attempt",
-];
+const WORDS: WordList = WordList::new(
+    "notification description service host server monitor alert alarm incident problem event message trigger policy \
+     condition rule check sensor device last previous current new old display name desc state status severity type \
+     action output number id key url short long date time address alias group command comment author perf data node \
+     resource attempt",
+);
 
 /// The pieces of a text in lower case: letters and digits, split where an upper-case letter begins a word. Empty for a
 /// text of more than twelve.
@@ -93,7 +47,7 @@ fn cut(piece: &str) -> Option<Vec<String>> {
     }
     WORDS.iter().find_map(|word| {
         let mut rest = cut(piece.strip_prefix(word)?)?;
-        rest.insert(0, (*word).to_owned());
+        rest.insert(0, word.to_owned());
         Some(rest)
     })
 }

@@ -8,14 +8,7 @@ use super::{WordList, severity, tongues};
 use crate::alert::AlertStatus;
 
 /// Words that mean an end, whatever else is named.
-const OVER: [&str; 6] = [
-    "resolved",
-    "recovered",
-    "solved",
-    "recovers",
-    "unalerted",
-    "postmortem",
-];
+const OVER: WordList = WordList::new("resolved recovered solved recovers unalerted postmortem");
 /// The same beside words of alerts only: `port closed` and `recovery mode` are states.
 const ENDING: WordList = WordList::new(
     "resolve recover recovery resolution clear close clears cleared closed restored fixed",
@@ -63,13 +56,8 @@ const PROBLEMS: WordList = WordList::new(
      raised unhealthy degraded outage unavailable unreachable offline broken missing unknown breached violated \
      violating escalated timeout lost red yellow fired investigating",
 );
-const PLANNED: [&str; 5] = [
-    "downtime",
-    "maintenance",
-    "downtimestart",
-    "downtimestarted",
-    "downtimescheduled",
-];
+const PLANNED: WordList =
+    WordList::new("downtime maintenance downtimestart downtimestarted downtimescheduled");
 const BY_A_PERSON: WordList = WordList::new(
     "acknowledged acknowledge acknowledgement acknowledgment ack acked muted silenced suppressed snoozed quittiert \
      bestätigt reconocido acquitté",
@@ -103,16 +91,16 @@ pub fn ended_of(word: &str) -> Option<AlertStatus> {
     }
     let pieces = pieces(word);
     let is_known = |piece: &str| {
-        OVER.contains(&piece)
+        OVER.contains(piece)
             || ENDING.contains(piece)
             || BY_A_PERSON.contains(piece)
-            || PLANNED.contains(&piece)
+            || PLANNED.contains(piece)
     };
     let is_alone = pieces
         .iter()
         .all(|piece| is_known(piece) || is_beside(piece));
     let is_sentence = match pieces.as_slice() {
-        [.., before, last] => AUXILIARY.contains(&before.as_str()) && OVER.contains(&last.as_str()),
+        [.., before, last] => AUXILIARY.contains(&before.as_str()) && OVER.contains(last),
         _ => false,
     };
     let has_own = pieces.iter().any(|piece| is_known(piece));
@@ -145,53 +133,28 @@ fn after_change(word: &str) -> Option<&str> {
 }
 
 fn judge(pieces: &[&str]) -> Option<AlertStatus> {
-    let has = |words: &[&str]| pieces.iter().any(|piece| words.contains(piece));
     let any = |words: &WordList| pieces.iter().any(|piece| words.contains(piece));
+    let has = |words: &'static str| any(&WordList::new(words));
     if any(&ELSEWHERE) {
         return None;
     }
-    if has(&[
-        "flappingstart",
-        "unacknowledged",
-        "unacknowledge",
-        "unsnoozed",
-        "unsuppressed",
-    ]) {
+    if has("flappingstart unacknowledged unacknowledge unsnoozed unsuppressed") {
         return Some(AlertStatus::Firing);
     }
-    if has(&PLANNED) {
-        let is_over = has(&[
-            "end",
-            "ended",
-            "stop",
-            "stopped",
-            "over",
-            "removed",
-            "cancelled",
-            "canceled",
-            "expired",
-        ]);
+    if any(&PLANNED) {
+        let is_over = has("end ended stop stopped over removed cancelled canceled expired");
         return (!is_over && !any(&NOTS)).then_some(AlertStatus::Acknowledged);
     }
-    let denied = any(&NOTS) || has(&["nicht", "не", "nie", "kein", "keine", "pas"]);
+    let denied = any(&NOTS) || has("nicht не nie kein keine pas");
     if WHOLE.contains(&pieces.join(" ").as_str()) || !denied && is_over(pieces) {
         return Some(AlertStatus::Resolved);
     }
     if any(&BY_A_PERSON) {
-        let is_over = has(&[
-            "timeout",
-            "expired",
-            "ended",
-            "end",
-            "removed",
-            "cancelled",
-            "canceled",
-            "deleted",
-        ]);
+        let is_over = has("timeout expired ended end removed cancelled canceled deleted");
         return (!denied && !is_over).then_some(AlertStatus::Acknowledged);
     }
     let has_problem = any(&PROBLEMS) || any(&tongues::PROBLEMS);
-    let has_no_data = has(&["no", "missing"]) && has(&["data"]) || has(&["nodata"]);
+    let has_no_data = has("no missing") && has("data") || has("nodata");
     if has_problem || has_no_data || denied && any(&WELL) {
         return Some(AlertStatus::Firing);
     }
@@ -233,17 +196,17 @@ fn is_measure(piece: &str) -> bool {
 
 /// The status of a text in a language without spaces.
 fn written(text: &str) -> Option<AlertStatus> {
-    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    if has(&tongues::WRITTEN_ENDS) && !has(&tongues::WRITTEN_NOTS) {
+    let has = |words: &'static str| WordList::new(words).is_in(text);
+    if tongues::WRITTEN_ENDS.is_in(text) && !tongues::WRITTEN_NOTS.is_in(text) {
         return Some(AlertStatus::Resolved);
     }
-    if has(&["確認済", "已确认", "已確認", "확인됨"]) {
+    if has("確認済 已确认 已確認 확인됨") {
         return Some(AlertStatus::Acknowledged);
     }
-    if has(&tongues::WRITTEN_PROBLEMS) || has(&["🔴", "🔥", "❌", "🚨"]) {
+    if tongues::WRITTEN_PROBLEMS.is_in(text) || has("🔴 🔥 ❌ 🚨") {
         return Some(AlertStatus::Firing);
     }
-    has(&["🟢", "✅"]).then_some(AlertStatus::Resolved)
+    has("🟢 ✅").then_some(AlertStatus::Resolved)
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! A place in a text that only moves forward.
 
+use crate::readable::text::beginning;
+
 /// A longer run without quotes is no key, and no macro.
 const MAX_AHEAD: usize = 128;
 
@@ -92,10 +94,7 @@ impl<'t> Cursor<'t> {
         } else {
             "}"
         };
-        let ahead = self
-            .rest()
-            .get(..self.rest().floor_char_boundary(MAX_AHEAD))
-            .unwrap_or_default();
+        let ahead = beginning(self.rest(), MAX_AHEAD);
         self.at += ahead.find(end).map_or(1, |at| at + end.len());
     }
 }
