@@ -62,7 +62,7 @@ fn read(
         .filter(|note| matches!(note, Note::Repaired(_)))
         .map(ToString::to_string)
         .collect();
-    let facts = Facts::of(&part, &hints.suffix);
+    let facts = Facts::new(&part, &hints.suffix);
     let written = part.alert;
     // Masked values may change the form of a body and make two of its alerts equal, so the same source reads the same
     // place.

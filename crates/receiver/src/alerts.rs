@@ -178,7 +178,7 @@ fn routed(
     let has_several = parts.len() > 1;
     let mut routed = Routed::default();
     for part in parts {
-        let route = settings.routes.first(&Facts::of(&part, endpoint.suffix()));
+        let route = settings.routes.first(&Facts::new(&part, endpoint.suffix()));
         let ignored = if options.is_forced {
             None
         } else {

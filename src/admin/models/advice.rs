@@ -68,7 +68,7 @@ pub(super) fn of_code(
     key: &str,
     retry_after: Option<Duration>,
 ) -> Option<String> {
-    match ErrorCode::of(code) {
+    match ErrorCode::parse(code) {
         ErrorCode::Credentials if key.is_empty() => Some(format!(
             "set api_key_env (with Vertex AI credentials_env) of llm_providers.{name}"
         )),

@@ -82,7 +82,7 @@ pub(super) async fn ask(
     let began = Instant::now();
     let observed = match client.observe(request(plan, question)).await {
         Ok(observed) => observed,
-        Err(ModelError::Failed { code, .. }) if ErrorCode::of(&code) == ErrorCode::MaxTokens => {
+        Err(ModelError::Failed { code, .. }) if ErrorCode::parse(&code) == ErrorCode::MaxTokens => {
             Observed {
                 answer: ModelAnswer {
                     finish: Finish::MaxTokens,

@@ -140,7 +140,7 @@ fn blocked(choices: &[Vec<String>], reports: &[ModelReport]) -> Option<String> {
 
 /// Whether calls of the provider fail, and will fail until a person changes something.
 fn is_dead(report: &ModelReport) -> bool {
-    report.state == State::Unusable && ErrorCode::of(code(report)).is_permanent()
+    report.state == State::Unusable && ErrorCode::parse(code(report)).is_permanent()
 }
 
 fn reason(report: &ModelReport) -> String {

@@ -21,7 +21,7 @@ use tarsy_engine::ports::{Intake, Planned, PrepareError, PreparedAlert, Received
 use tarsy_mask::Mask;
 use tarsy_telemetry::logs;
 use tarsy_telemetry::process_mask::ProcessMask;
-use tarsy_telemetry::traces::Recorder;
+use tarsy_telemetry::traces::TraceLayer;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -71,7 +71,7 @@ async fn the_worker_process_aborts_at_a_poison_alert() {
     logs::install(
         "tarsy=info",
         logs::Format::Text { ansi: false },
-        Recorder::default(),
+        TraceLayer::default(),
         ProcessMask::default(),
     )
     .unwrap();

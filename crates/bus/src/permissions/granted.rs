@@ -40,7 +40,7 @@ struct Subjects {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct UserInfoReply {
     data: Granted,
 }
 
@@ -102,7 +102,7 @@ impl Nats {
         let asked = self.client.request("$SYS.REQ.USER.INFO", Vec::new().into());
         let silence = "the server does not name the permissions of these credentials";
         let answer = within(ANSWER_TIMEOUT, silence, asked).await?;
-        let answer: Answer = serde_json::from_slice(&answer.payload).map_err(|error| {
+        let answer: UserInfoReply = serde_json::from_slice(&answer.payload).map_err(|error| {
             Error::Unavailable(format!("the permissions cannot be read: {error}"))
         })?;
         Ok(answer.data)
@@ -117,7 +117,7 @@ mod tests {
     fn a_denied_subject_takes_precedence_and_an_empty_list_permits_the_rest() {
         let text = r#"{"data": {"user": "u", "account": "A", "permissions": {
             "publish": {"deny": ["tarsy.timeline.>"]}, "subscribe": {"allow": ["tarsy.>", "_INBOX.> workers"]}}}}"#;
-        let granted = serde_json::from_str::<Answer>(text).unwrap().data;
+        let granted = serde_json::from_str::<UserInfoReply>(text).unwrap().data;
         assert!(granted.may_publish("tarsy.alerts.>") && !granted.may_publish("tarsy.timeline.*"));
         assert!(!granted.may_publish("tarsy.>"), "a part of it is denied");
         assert!(granted.may_subscribe("_INBOX.>") && !granted.may_subscribe("$JS.>"));

@@ -50,7 +50,7 @@ impl Nats {
                     break;
                 };
                 next = message.sequence + 1;
-                found.push(QueuedMessage::of(message, priority));
+                found.push(QueuedMessage::new(message, priority));
             }
         }
         found.sort_by_key(|message: &QueuedMessage| message.received.stream_sequence);
@@ -85,7 +85,7 @@ impl Nats {
                     next = message.sequence + 1;
                     count += 1;
                     if matches(alert_id(&message)) {
-                        search.found.push(QueuedMessage::of(message, priority));
+                        search.found.push(QueuedMessage::new(message, priority));
                     }
                 }
             }
@@ -100,7 +100,7 @@ fn alert_id(message: &StreamMessage) -> SessionId {
 }
 
 impl QueuedMessage {
-    fn of(message: StreamMessage, priority: Priority) -> Self {
+    fn new(message: StreamMessage, priority: Priority) -> Self {
         Self {
             priority,
             kind: MessageKind::of_subject(&message.subject),

@@ -50,7 +50,7 @@ impl Nats {
         let consumers = Priority::ALL.map(|priority| async move {
             let stream = self.jetstream.get_stream_no_info(ALERTS).await.ok()?;
             let found = stream.consumer_info(priority.as_str()).await.ok()?;
-            Some(StreamCopies::of(
+            Some(StreamCopies::new(
                 priority.consumer(),
                 wanted?,
                 &found.cluster?,
@@ -59,7 +59,7 @@ impl Nats {
         let consumers = join_all(consumers).await;
         let streams = streams.into_iter().map(|found| {
             let config = found.config;
-            Some(StreamCopies::of(
+            Some(StreamCopies::new(
                 config.name,
                 config.num_replicas,
                 &found.cluster?,
@@ -70,12 +70,12 @@ impl Nats {
 }
 
 impl StreamCopies {
-    fn of(name: String, wanted: usize, cluster: &ClusterInfo) -> Self {
+    fn new(name: String, wanted: usize, cluster: &ClusterInfo) -> Self {
         let behind = cluster
             .replicas
             .iter()
             .filter(|copy| copy.offline || !copy.current)
-            .map(CopyBehind::of)
+            .map(CopyBehind::new)
             .collect();
         let leader = cluster.leader.clone().filter(|leader| !leader.is_empty());
         let copies = cluster.replicas.len() + usize::from(leader.is_some());
@@ -90,7 +90,7 @@ impl StreamCopies {
 }
 
 impl CopyBehind {
-    fn of(copy: &PeerInfo) -> Self {
+    fn new(copy: &PeerInfo) -> Self {
         let reason = match copy.lag {
             _ if copy.offline => "offline".to_owned(),
             Some(lag) if lag > 0 => format!("{lag} operations behind"),

@@ -64,7 +64,7 @@ impl Aggregate {
     }
 
     /// `None` for the hash of a single alert.
-    pub fn of(member: &Uuid) -> Option<Self> {
+    pub fn containing(member: &Uuid) -> Option<Self> {
         let (mark, rest) = member.as_u64_pair();
         let kind = AggregateKind::ALL
             .into_iter()
@@ -79,7 +79,7 @@ impl Aggregate {
     pub fn find(members: &[Uuid], kind: AggregateKind) -> Option<Self> {
         members
             .iter()
-            .filter_map(Self::of)
+            .filter_map(Self::containing)
             .find(|aggregate| aggregate.kind == kind)
     }
 
@@ -87,7 +87,7 @@ impl Aggregate {
     pub fn total(members: &[Uuid]) -> u32 {
         members
             .iter()
-            .map(|member| Self::of(member).map_or(1, |aggregate| aggregate.count))
+            .map(|member| Self::containing(member).map_or(1, |aggregate| aggregate.count))
             .fold(0, u32::saturating_add)
     }
 }
@@ -101,12 +101,12 @@ mod tests {
         let single = Uuid::from_u128(7);
         let group = Aggregate::group(&[single, Aggregate::left_out(299)], 5);
         let of = |kind, count| Some(Aggregate { kind, count });
-        assert_eq!(Aggregate::of(&group), of(AggregateKind::Group, 300));
+        assert_eq!(Aggregate::containing(&group), of(AggregateKind::Group, 300));
         assert_eq!(
-            Aggregate::of(&Aggregate::left_out(u64::MAX)),
+            Aggregate::containing(&Aggregate::left_out(u64::MAX)),
             of(AggregateKind::LeftOut, u32::MAX)
         );
-        assert_eq!(Aggregate::of(&single), None);
+        assert_eq!(Aggregate::containing(&single), None);
         assert_ne!(group, Aggregate::group(&[Aggregate::left_out(300)], 6));
     }
 }

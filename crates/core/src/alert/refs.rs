@@ -94,11 +94,11 @@ impl SlackThread {
         let of_reply = query
             .split('&')
             .find_map(|pair| pair.strip_prefix("thread_ts="));
-        Self::of(channel, of_reply.unwrap_or(message))
+        Self::new(channel, of_reply.unwrap_or(message))
     }
 
     /// The message of a channel, if both are in Slack's form; the time stamp also as in links, `p1700000000000100`.
-    pub fn of(channel: &str, ts: &str) -> Option<Self> {
+    pub fn new(channel: &str, ts: &str) -> Option<Self> {
         let is_channel = channel.starts_with(['C', 'D', 'G'])
             && (2..=32).contains(&channel.len())
             && channel
@@ -131,7 +131,7 @@ pub fn slack_thread<'p>(pair: impl Fn(&str) -> Option<&'p str>) -> Option<String
         .or_else(|| {
             let channel = pair("slack_channel").or_else(|| pair("slack_channel_id"))?;
             let ts = pair("slack_ts").or_else(|| pair("slack_thread_ts"))?;
-            SlackThread::of(channel.trim(), ts.trim())
+            SlackThread::new(channel.trim(), ts.trim())
         })
         .map(|SlackThread { channel, ts }| format!("{channel}/{ts}"))
 }

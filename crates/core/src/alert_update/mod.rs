@@ -162,7 +162,7 @@ impl KnownAlert {
     /// Adds members that begin to fire, and returns them. The number of alerts that the sender leaves out is replaced.
     fn begin(&self, after: &mut Self, members: &[Uuid]) -> Vec<Uuid> {
         let room = MAX_KNOWN.saturating_sub(self.firing.len() + self.resolved.len());
-        let is_single = |member: &Uuid| Aggregate::of(member).is_none();
+        let is_single = |member: &Uuid| Aggregate::containing(member).is_none();
         let begun = members
             .iter()
             .filter(|member| is_single(member) && !self.firing.contains(member));

@@ -99,7 +99,7 @@ pub(super) fn drop_calls(answer: &mut Answer) {
 pub fn failed(state: &State, code: &str, error: CallError<'_>) -> Vec<Entry> {
     let CallError { message, timeout } = error;
     // A stream that stalls after its first piece broke like any other: its words do not make it a time-out.
-    let kind = ErrorCode::of(code);
+    let kind = ErrorCode::parse(code);
     let is_late = kind != ErrorCode::PartialStream && is_timeout(message);
     let failure = Entry::Failed {
         error: message.to_owned(),

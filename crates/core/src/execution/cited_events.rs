@@ -133,7 +133,7 @@ impl Bracket {
 /// All brackets with sources in a text, in order.
 fn brackets(text: &str) -> Vec<Bracket> {
     let mut found = Vec::new();
-    let mut code_blocks = CodeBlocks::of(text);
+    let mut code_blocks = CodeBlocks::new(text);
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         if !code_blocks.contain(at) {
@@ -260,7 +260,7 @@ struct CodeBlocks {
 }
 
 impl CodeBlocks {
-    fn of(text: &str) -> Self {
+    fn new(text: &str) -> Self {
         let mut lines: Vec<(usize, &str, FenceMark)> = Vec::new();
         let mut at = 0;
         for line in text.split_inclusive('\n') {

@@ -61,7 +61,7 @@ crate::words!(pub Purpose, pub ALL);
 
 impl Purpose {
     /// The purpose of a stored word.
-    pub fn of(word: &str) -> Option<Self> {
+    pub fn parse(word: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|purpose| purpose.as_str() == word)

@@ -57,7 +57,7 @@ pub fn or_switched(state: &State, entries: Vec<Entry>) -> Vec<Entry> {
     let (Some((code, _)), Some(provider)) = (failure, state.next_provider()) else {
         return entries;
     };
-    let threshold = threshold(ErrorCode::of(code));
+    let threshold = threshold(ErrorCode::parse(code));
     if state.model_failures() + 1 < threshold && !gives_up(state, &entries) {
         return entries;
     }

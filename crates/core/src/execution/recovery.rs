@@ -53,7 +53,7 @@ fn of_event(event: &TimelineEvent) -> Option<LostCall> {
 }
 
 impl SentCall {
-    fn of(call: &ToolCall) -> Self {
+    fn new(call: &ToolCall) -> Self {
         Self {
             tool: call.tool.clone(),
             identity: identity(&call.tool, &call.arguments),
@@ -70,7 +70,7 @@ pub fn sent_by(state: &State) -> Vec<SentCall> {
         .flat_map(|answer| &answer.calls);
     asked.filter(|call: &&ToolCall| {
         !call.read_only && state.entries().iter().any(|entry: &Entry| matches!(entry, Entry::Started { call_id } if *call_id == call.id))
-    }).map(SentCall::of).collect()
+    }).map(SentCall::new).collect()
 }
 
 /// The entries that a resumed execution appends for losses that are not in its journal: the calls that must not be sent
@@ -173,7 +173,7 @@ mod tests {
                 .iter()
                 .map(|call: &ToolCall| LostCall {
                     execution_id: EXECUTION,
-                    call: SentCall::of(call),
+                    call: SentCall::new(call),
                 })
                 .collect(),
         }

@@ -34,7 +34,7 @@ pub(super) struct Urgency {
 }
 
 impl Urgency {
-    pub(super) fn of(status: AlertStatus, severity: Severity) -> Self {
+    pub(super) fn new(status: AlertStatus, severity: Severity) -> Self {
         let rank = match status {
             AlertStatus::Firing => FIRING,
             // An end that is left out would leave an investigation of its alert uninformed.
@@ -128,7 +128,7 @@ pub(super) fn keep_worst(parts: &mut Vec<Part>) {
     if parts.len() <= MAX_PARTS {
         return;
     }
-    let urgency = |part: &Part| Urgency::of(part.alert.status, part.alert.severity);
+    let urgency = |part: &Part| Urgency::new(part.alert.status, part.alert.severity);
     let mut order: Vec<(Reverse<Urgency>, u32)> = parts
         .iter()
         .map(|part| (Reverse(urgency(part)), part.index))

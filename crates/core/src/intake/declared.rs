@@ -161,5 +161,5 @@ impl Ranking<'_> {
 /// The urgency of an element whose texts have been read in place.
 pub(super) fn urgency(source: &Source, body: &Value, element: &Value) -> Urgency {
     let mapped = source.map(body, Some(element));
-    Urgency::of(mapped.status, mapped.severity.unwrap_or_default())
+    Urgency::new(mapped.status, mapped.severity.unwrap_or_default())
 }

@@ -67,7 +67,7 @@ impl ParsedBody {
         if firing == 0 || self.status != AlertStatus::Firing {
             return self;
         }
-        let is_aggregate = |member: &Uuid| Aggregate::of(member).is_some();
+        let is_aggregate = |member: &Uuid| Aggregate::containing(member).is_some();
         let before =
             Aggregate::find(&self.members, AggregateKind::LeftOut).map_or(0, |before| before.count);
         let member = Aggregate::left_out(firing.saturating_add(u64::from(before)));

@@ -37,7 +37,7 @@ const PREFIXES: WordList =
 
 /// `KubePodOOMKilled  checkout/checkout-7d9f`: two spaces between what and where.
 pub(super) fn title(name: &str, labels: &BTreeMap<String, String>) -> String {
-    match (Labels::of(labels).place(), name.is_empty()) {
+    match (Labels::new(labels).place(), name.is_empty()) {
         (Some(place), false) => format!("{name}  {place}"),
         (Some(place), true) => place,
         (None, _) => name.to_owned(),
@@ -52,7 +52,7 @@ struct Labels<'l> {
 }
 
 impl<'l> Labels<'l> {
-    fn of(labels: &'l BTreeMap<String, String>) -> Self {
+    fn new(labels: &'l BTreeMap<String, String>) -> Self {
         let mut known: BTreeMap<String, &'l str> = BTreeMap::new();
         let mut exported = Vec::new();
         for (key, value) in labels.iter().filter(|(_, value)| !value.trim().is_empty()) {

@@ -12,7 +12,7 @@ pub struct Confidence(f64);
 impl Confidence {
     /// The score with the digits that the provider wrote, at most nine after the point. What is no number becomes 0,
     /// because JSON has no form of it.
-    pub fn of(score: f32) -> Self {
+    pub fn from_score(score: f32) -> Self {
         let score = score.clamp(0.0, 1.0);
         let shortest = if score < 0.001 {
             format!("{score:.9}")
@@ -46,14 +46,17 @@ mod tests {
 
     #[test]
     fn a_score_keeps_the_digits_of_the_provider() {
-        assert_eq!(serde_json::json!(Confidence::of(0.97)).to_string(), "0.97");
-        assert_eq!(Confidence::of(f32::NAN), Confidence::default());
+        assert_eq!(
+            serde_json::json!(Confidence::from_score(0.97)).to_string(),
+            "0.97"
+        );
+        assert_eq!(Confidence::from_score(f32::NAN), Confidence::default());
     }
 
     proptest! {
         #[test]
         fn every_score_comes_back_from_the_journal(score in prop_oneof![any::<f32>(), 0.0_f32..1.0, 0.0_f32..0.001]) {
-            let score = Confidence::of(score);
+            let score = Confidence::from_score(score);
             let stored = serde_json::to_string(&score).unwrap();
             prop_assert_eq!(serde_json::from_str::<Confidence>(&stored).unwrap(), score);
         }

@@ -30,7 +30,7 @@ crate::words!(pub Outcome, pub ALL);
 
 impl Outcome {
     /// The outcome of a session; `None` while it runs.
-    pub fn of(status: RunStatus) -> Option<Self> {
+    pub fn from_status(status: RunStatus) -> Option<Self> {
         match status {
             RunStatus::Unknown(_) | RunStatus::Running => None,
             RunStatus::Completed => Some(Self::Completed),

@@ -99,7 +99,7 @@ impl Template {
             .iter()
             .map(|part: &TemplatePart| match part {
                 TemplatePart::Text(text) => text.clone(),
-                TemplatePart::Name(name) => escape(&values.of(name)),
+                TemplatePart::Name(name) => escape(&values.text(name)),
             })
             .collect()
     }
@@ -179,7 +179,7 @@ impl Values {
         }
     }
 
-    fn of(&self, name: &str) -> String {
+    fn text(&self, name: &str) -> String {
         match name {
             "title" => self.title.clone(),
             "cause" => self.cause.clone(),
@@ -299,7 +299,7 @@ mod tests {
             ..notification()
         });
         for name in NAMES.iter() {
-            assert!(!values.of(name).is_empty(), "{name}");
+            assert!(!values.text(name).is_empty(), "{name}");
         }
     }
 }

@@ -117,7 +117,7 @@ mod tests {
             end_index: 0,
             text: text.to_owned(),
             grounding_chunk_indices: indices.to_vec(),
-            confidence_scores: vec![Confidence::of(0.97)],
+            confidence_scores: vec![Confidence::from_score(0.97)],
             part_index: 1,
         };
         let other = OtherSource {

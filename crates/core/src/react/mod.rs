@@ -112,7 +112,7 @@ pub fn read_within(text: &str, tools: &[ToolSpec], context: QuoteContext<'_>) ->
 /// `docs/decisions/0019-departures.md` lists the rules that differ from them.
 fn parse(text: &str, check: QuoteCheck<'_>) -> Reply {
     let tools = check.tools;
-    let mut sections = sections::of(text, check);
+    let mut sections = sections::split(text, check);
     if sections.action.as_deref().unwrap_or_default().is_empty() && sections.action_input.is_some()
     {
         sections.action = inline_header::recovered_action(&sections.own)
@@ -198,7 +198,7 @@ fn call(empty: Reply, action: String, input: String, tools: Option<&[ToolSpec]>)
         Some(_) => is_offered(&action, tools),
         None => inline_header::tool_name(&action).is_some(),
     };
-    let arguments = arguments::of(&input);
+    let arguments = arguments::parse(&input);
     let (kind, feedback, problem) = if known {
         (ReplyKind::Action, None, arguments.left_out)
     } else {
@@ -237,7 +237,7 @@ pub fn conclude(text: &str, untrusted: &UntrustedHeaders) -> Conclusion {
         tools: None,
         is_confirmed: true,
     };
-    let sections = sections::of(text, check);
+    let sections = sections::split(text, check);
     let thought = filled(sections.thought);
     let analysis = filled(sections.final_answer)
         .or_else(|| thought.clone())

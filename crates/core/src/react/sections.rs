@@ -53,7 +53,7 @@ impl Sections {
 }
 
 /// The sections of an answer.
-pub(super) fn of(text: &str, check: QuoteCheck<'_>) -> Sections {
+pub(super) fn split(text: &str, check: QuoteCheck<'_>) -> Sections {
     let text = unfenced(text);
     let mut parser = SectionParser {
         text,

@@ -29,7 +29,7 @@ impl fmt::Debug for Facts {
 impl Facts {
     /// The facts of an alert whose message has a subject with this end, such as `shop.eu`. Its labels are those that
     /// all of its firing alerts share.
-    pub fn of(part: &Part, suffix: &str) -> Self {
+    pub fn new(part: &Part, suffix: &str) -> Self {
         let Part { alert, labels, .. } = part;
         let named = labels
             .iter()
@@ -109,7 +109,7 @@ mod tests {
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .into(),
         );
-        let facts = Facts::of(&part, "shop.eu");
+        let facts = Facts::new(&part, "shop.eu");
         let found = ["@type", "@severity", "@subject", "@title", "team", "absent"]
             .map(|name| facts.get(name));
         assert_eq!(
@@ -130,7 +130,7 @@ mod tests {
             .collect();
         labels.insert("a".to_owned(), "é".repeat(200));
         labels.insert("b".repeat(MAX_LABEL_BYTES + 1), "v".to_owned());
-        let facts = Facts::of(&part(labels), "");
+        let facts = Facts::new(&part(labels), "");
         assert_eq!(facts.get("a"), "é".repeat(128));
         assert_eq!((facts.get("l062"), facts.get("l063")), ("v", ""));
         assert_eq!(facts.0.len(), MAX_LABELS + OWN_NAMES.len());

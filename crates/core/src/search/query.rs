@@ -20,7 +20,7 @@ pub fn query(search: &str) -> Option<String> {
                 alternatives.push(Vec::new());
                 continue;
             }
-            let (token, sign) = Sign::of(token);
+            let (token, sign) = Sign::split(token);
             push(&mut alternatives, term(token, sign, &mut room));
         }
         // `-"` negates the phrase that follows.
@@ -48,7 +48,7 @@ enum Sign {
 
 impl Sign {
     /// The sign of a token, and the token without it.
-    fn of(token: &str) -> (&str, Self) {
+    fn split(token: &str) -> (&str, Self) {
         token
             .strip_prefix('-')
             .map_or((token, Self::Wanted), |token| (token, Self::Unwanted))

@@ -188,7 +188,7 @@ fn of_object(analysis: &str) -> Option<Fields> {
         serde_json::from_str(bare.strip_prefix('{').map(|_| bare)?).ok()?;
     let mut found = Fields::default();
     for (key, value) in &members {
-        let Some(label) = Label::of(key).filter(|label| !found.has(*label)) else {
+        let Some(label) = Label::parse(key).filter(|label| !found.has(*label)) else {
             continue;
         };
         match value {

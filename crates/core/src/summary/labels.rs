@@ -114,7 +114,7 @@ impl Label {
         }
     }
 
-    pub(super) fn of(word: &str) -> Option<Self> {
+    pub(super) fn parse(word: &str) -> Option<Self> {
         let word = word.to_lowercase();
         let word = word.replace('_', " ");
         Self::ALL
@@ -153,7 +153,7 @@ pub(super) fn labelled(line: &str) -> Option<Labelled<'_>> {
     let bare = without_number(line);
     let bare = without_header(bare);
     if let Some((word, text)) = bare.split_once([':', '：'])
-        && let Some(label) = Label::of(word.trim_matches(MARKS))
+        && let Some(label) = Label::parse(word.trim_matches(MARKS))
     {
         let is_strict = word
             .trim_matches(MARKS)
@@ -167,12 +167,12 @@ pub(super) fn labelled(line: &str) -> Option<Labelled<'_>> {
     if let Some(cells) = bare.strip_prefix('|') {
         let (word, text) = cells.split_once('|')?;
         let text = text.trim().trim_end_matches('|').trim();
-        return Labelled::loose(Label::of(word.trim_matches(MARKS))?, text);
+        return Labelled::loose(Label::parse(word.trim_matches(MARKS))?, text);
     }
     let is_heading = line.starts_with('#') || is_bold(bare);
     if is_heading {
         let word = without_number(bare.trim_matches(MARKS));
-        return Labelled::loose(Label::of(word.trim_matches(MARKS))?, "");
+        return Labelled::loose(Label::parse(word.trim_matches(MARKS))?, "");
     }
     said(bare)
 }
@@ -181,7 +181,7 @@ pub(super) fn labelled(line: &str) -> Option<Labelled<'_>> {
 fn said(bare: &str) -> Option<Labelled<'_>> {
     for separator in [" - ", " – ", " — ", " = "] {
         if let Some((word, text)) = bare.split_once(separator)
-            && let Some(label) = Label::of(word.trim_matches(MARKS))
+            && let Some(label) = Label::parse(word.trim_matches(MARKS))
         {
             return Labelled::loose(label, text.trim());
         }

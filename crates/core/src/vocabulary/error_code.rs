@@ -70,7 +70,7 @@ impl ErrorCode {
     ];
 
     /// The code of a word, which a newer service may have chosen.
-    pub fn of(word: &str) -> Self {
+    pub fn parse(word: &str) -> Self {
         word.parse().unwrap_or(Self::Other)
     }
 

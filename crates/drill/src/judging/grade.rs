@@ -101,7 +101,7 @@ impl Rubric {
             found: 0,
             of: self.detail.len(),
         };
-        let Some(report) = Report::of(trial.events) else {
+        let Some(report) = Report::find(trial.events) else {
             let seen = "the investigation ended without a report".to_owned();
             return Grade {
                 outcome: Outcome::Void,
@@ -313,7 +313,7 @@ struct Report<'e> {
 
 impl<'e> Report<'e> {
     /// `None` if the session did not complete, or completed without an answer of the model.
-    fn of(events: &'e [TimelineEvent]) -> Option<Self> {
+    fn find(events: &'e [TimelineEvent]) -> Option<Self> {
         events
             .last()
             .filter(|last| last.event_type == EventType::SessionCompleted)?;

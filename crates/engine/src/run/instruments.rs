@@ -195,7 +195,7 @@ fn switched(ids: Ids, state: &State, to: usize, entries: &[Entry]) {
         session_id = %ids.session_id, execution_id = %ids.execution_id, from, to, code,
         "provider failed: falling back to another one"
     );
-    metrics::counter!("tarsy_provider_fallbacks_total", "provider" => from, "code" => ErrorCode::of(code).as_str())
+    metrics::counter!("tarsy_provider_fallbacks_total", "provider" => from, "code" => ErrorCode::parse(code).as_str())
         .increment(1);
 }
 

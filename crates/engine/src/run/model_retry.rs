@@ -44,7 +44,7 @@ pub(super) fn delay_within_iteration(
         return None;
     };
     if !provider.retryable
-        || (ErrorCode::of(code) != ErrorCode::RateLimited && provider.retry_after.is_none())
+        || (ErrorCode::parse(code) != ErrorCode::RateLimited && provider.retry_after.is_none())
     {
         return None;
     }

@@ -67,7 +67,7 @@ pub fn chat(request: &ModelRequest) -> Span {
 pub fn answered(span: &Span, outcome: &Result<Answer, ModelError>) {
     let answer = match outcome {
         Ok(answer) => answer,
-        Err(ModelError::Failed { code, .. }) => return fail(span, ErrorCode::of(code).as_str()),
+        Err(ModelError::Failed { code, .. }) => return fail(span, ErrorCode::parse(code).as_str()),
         Err(ModelError::Unavailable(_) | ModelError::Broke(_)) => return fail(span, "unavailable"),
     };
     span.record("gen_ai.usage.input_tokens", answer.usage.input_tokens);

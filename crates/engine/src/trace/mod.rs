@@ -25,7 +25,7 @@ pub const TARGET: &str = "tarsy::trace";
 
 /// The place of a span in its trace. The recorder stores it with the span.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct SpanContext {
     pub context: TraceContext,
     pub session_id: Option<Arc<str>>,
     pub execution_id: Option<Arc<str>>,
@@ -38,15 +38,15 @@ pub struct Place {
 }
 
 /// The place of the current span; `None` outside of every trace.
-fn current() -> Option<Place> {
+fn current() -> Option<SpanContext> {
     place_of(&Span::current())
 }
 
-fn place_of(span: &Span) -> Option<Place> {
+fn place_of(span: &Span) -> Option<SpanContext> {
     let found = span.with_subscriber(|(id, dispatch)| {
         let span = dispatch.downcast_ref::<Registry>()?.span(id)?;
         span.scope()
-            .find_map(|span| span.extensions().get::<Place>().cloned())
+            .find_map(|span| span.extensions().get::<SpanContext>().cloned())
     });
     found.flatten()
 }

@@ -99,7 +99,7 @@ const PERMANENT: [&str; 7] = [
 
 /// A failed call; its code shows whether it timed out and whether it may succeed later.
 pub(super) fn failed(code: &str, message: String) -> ModelError {
-    let kind = ErrorCode::of(code);
+    let kind = ErrorCode::parse(code);
     ModelError::Failed {
         code: code.to_owned(),
         message,
@@ -117,7 +117,7 @@ pub(super) fn reported(error: ErrorInfo) -> ModelError {
         .retry_after
         .and_then(|delay| Duration::try_from(delay).ok());
     ModelError::Failed {
-        timeout: ErrorCode::of(&error.code) == ErrorCode::DeadlineExceeded,
+        timeout: ErrorCode::parse(&error.code) == ErrorCode::DeadlineExceeded,
         code: error.code,
         message: error.message,
         provider: ProviderFailure {

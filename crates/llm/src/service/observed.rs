@@ -51,6 +51,6 @@ impl Observed {
 
     /// The first error of an answer is its cause.
     pub(super) fn failed(&self, code: &str) {
-        self.error.get_or_init(|| ErrorCode::of(code).as_str());
+        self.error.get_or_init(|| ErrorCode::parse(code).as_str());
     }
 }

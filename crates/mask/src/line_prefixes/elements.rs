@@ -57,7 +57,7 @@ struct Element {
 }
 
 impl Prefix {
-    pub(super) fn of(line: &str, position: LinePosition) -> Self {
+    pub(super) fn new(line: &str, position: LinePosition) -> Self {
         let line =
             part(line, 0, line.floor_char_boundary(MAX_PREFIX)).trim_end_matches(['\n', '\r']);
         let mut hash = DefaultHasher::new();

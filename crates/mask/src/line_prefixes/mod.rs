@@ -47,7 +47,7 @@ pub(super) fn views(text: &str, names: &[usize]) -> Vec<DecodedView> {
     if names.is_empty() {
         return Vec::new();
     }
-    let lines = Lines::of(text);
+    let lines = Lines::split(text);
     let mut views = Vec::new();
     let mut regions = names
         .iter()
@@ -70,7 +70,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn of(text: &str) -> Self {
+    fn split(text: &str) -> Self {
         let ends = text
             .match_indices('\n')
             .map(|(at, _)| at + 1)
@@ -131,7 +131,7 @@ fn sources(text: &str, start: usize, end: usize) -> Vec<DecodedView> {
         } else {
             LinePosition::Later
         };
-        let prefix = Prefix::of(line, position);
+        let prefix = Prefix::new(line, position);
         if prefix.length > 0 || sources.is_empty() {
             current = source(&mut sources, prefix);
         }

@@ -136,8 +136,8 @@ fn heredoc(text: &str, at: usize, marker: &str) -> (usize, usize) {
     (start, start + part(text, start, end).trim_end().len())
 }
 
-/// The end of the value between quotes, the first of which is at `open`. A backslash between `at` and `open` means that the quotes
-/// themselves are escaped.
+/// The end of the value between quotes, the first of which is at `open`. A backslash between `at` and `open` means that
+/// the quotes themselves are escaped.
 fn quoted(text: &str, at: usize, open: usize) -> usize {
     let escaped = open > at;
     let quote = byte(text, open);

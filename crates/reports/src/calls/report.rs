@@ -217,7 +217,7 @@ impl MessageReport {
             tool_call_id: message.tool_call_id,
             tool: message.tool_name,
             is_error: message.is_error,
-            own_form: message.provider_data.as_deref().map(OwnForm::of),
+            own_form: message.provider_data.as_deref().map(OwnForm::new),
             entry: source.map(|source| source.entry),
             event: source.and_then(|source| source.event),
             is_blanked: form == Some(MessageForm::Blanked),
@@ -236,7 +236,7 @@ fn requested(calls: Vec<ToolCall>) -> Vec<RequestedCall> {
 }
 
 impl OwnForm {
-    fn of(data: &ProviderData) -> Self {
+    fn new(data: &ProviderData) -> Self {
         Self {
             provider: data.provider.clone(),
             model: data.model.clone(),
@@ -266,7 +266,7 @@ impl From<Answer> for AnswerReport {
             tool_calls: requested(answer.calls),
             finish: answer.finish,
             usage: answer.usage,
-            own_form: answer.provider_data.as_deref().map(OwnForm::of),
+            own_form: answer.provider_data.as_deref().map(OwnForm::new),
         }
     }
 }

@@ -6,7 +6,7 @@ use tarsy_core::execution::decide::Purpose;
 /// The purpose of a call: `turn 3`, `conclusion after turn 8`, `summary in turn 3`.
 pub fn purpose(call: &NumberedCall) -> String {
     let turn = call.call.iteration;
-    match Purpose::of(&call.call.purpose) {
+    match Purpose::parse(&call.call.purpose) {
         Some(Purpose::Iteration) => format!("turn {turn}"),
         Some(Purpose::Conclusion) => format!("conclusion, turn {turn}"),
         Some(Purpose::Synthesis | Purpose::Summary) | None => {

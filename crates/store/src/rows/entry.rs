@@ -144,7 +144,7 @@ mod tests {
                     end_index: 2,
                     text: "a".into(),
                     grounding_chunk_indices: vec![0],
-                    confidence_scores: vec![Confidence::of(0.97)],
+                    confidence_scores: vec![Confidence::from_score(0.97)],
                     part_index: 1,
                 }],
                 retrievals: vec![Retrieval {

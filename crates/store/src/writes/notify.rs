@@ -103,7 +103,7 @@ impl ClaimNotifications {
             outcome: if row.is_dead_letter {
                 Some(Outcome::DeadLetter)
             } else {
-                row.status.and_then(Outcome::of)
+                row.status.and_then(Outcome::from_status)
             },
             analysis: row.analysis,
             mark: row.mark,

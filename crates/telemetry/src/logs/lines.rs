@@ -13,7 +13,7 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
 use super::{Format, one_line};
-use tarsy_engine::trace::Place;
+use tarsy_engine::trace::SpanContext;
 
 /// Formats events as [`Format`] says.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +50,7 @@ where
             .event_scope()
             .into_iter()
             .flatten()
-            .find_map(|span| span.extensions().get::<Place>().cloned());
+            .find_map(|span| span.extensions().get::<SpanContext>().cloned());
         for (name, id) in place.map(ids).unwrap_or_default() {
             if fields.0.iter().all(|(present, _)| *present != name) {
                 fields.0.push((name, Shown::AsIs(id)));
@@ -63,7 +63,7 @@ where
     }
 }
 
-fn ids(place: Place) -> Vec<(&'static str, String)> {
+fn ids(place: SpanContext) -> Vec<(&'static str, String)> {
     let session = place.session_id.map(|id| ("session_id", id.to_string()));
     let execution = place
         .execution_id

@@ -20,7 +20,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use self::lines::{Lines, NoFields};
 use super::process_mask::ProcessMask;
-use super::traces::Recorder;
+use super::traces::TraceLayer;
 use tarsy_engine::trace::TARGET;
 
 /// The format of a log line.
@@ -57,7 +57,7 @@ pub enum Error {
 pub fn install(
     levels: &str,
     format: Format,
-    recorder: Recorder,
+    recorder: TraceLayer,
     mask: ProcessMask,
 ) -> Result<(), Error> {
     let outputs = Outputs {
@@ -71,7 +71,7 @@ pub fn install(
 /// The outputs of log lines and spans.
 struct Outputs<W> {
     writer: W,
-    recorder: Recorder,
+    recorder: TraceLayer,
     mask: ProcessMask,
 }
 
@@ -170,7 +170,7 @@ mod tests {
         let target = written.clone();
         let outputs = Outputs {
             writer: move || target.clone(),
-            recorder: Recorder::default(),
+            recorder: TraceLayer::default(),
             mask: ProcessMask::default(),
         };
         let subscriber = subscriber(levels, format, outputs).unwrap();
@@ -288,7 +288,7 @@ mod tests {
     fn an_invalid_level_is_named_in_the_error() {
         let outputs = Outputs {
             writer: io::sink,
-            recorder: Recorder::default(),
+            recorder: TraceLayer::default(),
             mask: ProcessMask::default(),
         };
         let error = subscriber("tarsy=loud", Format::Json, outputs)

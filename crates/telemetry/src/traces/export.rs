@@ -30,9 +30,9 @@ pub(super) const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The queue of ended spans.
 #[derive(Clone, Debug)]
-pub(super) struct Queue(mpsc::Sender<EndedSpan>);
+pub(super) struct SpanQueue(mpsc::Sender<EndedSpan>);
 
-impl Queue {
+impl SpanQueue {
     /// A queue with room for this many spans.
     pub(super) fn bounded(room: usize) -> (Self, mpsc::Receiver<EndedSpan>) {
         let (sender, queued) = mpsc::channel(room);
@@ -60,8 +60,8 @@ pub(super) struct ExportTask {
 
 impl ExportTask {
     /// Needs a Tokio runtime.
-    pub(super) fn start(collector: Collector) -> (Queue, Self) {
-        let (queue, queued) = Queue::bounded(MAX_QUEUED);
+    pub(super) fn start(collector: Collector) -> (SpanQueue, Self) {
+        let (queue, queued) = SpanQueue::bounded(MAX_QUEUED);
         let end = CancellationToken::new();
         let exporter = Exporter {
             collector,

@@ -7,7 +7,7 @@ mod settings;
 mod pairs;
 mod sampler;
 mod span;
-mod recorder;
+mod layer;
 mod export;
 mod otlp;
 mod authorities;
@@ -15,9 +15,9 @@ mod authorities;
 mod tests;
 
 use self::export::ExportTask;
+use self::layer::Export;
+pub use self::layer::TraceLayer;
 use self::otlp::Collector;
-use self::recorder::Export;
-pub use self::recorder::Recorder;
 pub use self::settings::Settings;
 use crate::process_mask::ProcessMask;
 use tarsy_config::{Faults, environment_fault};
@@ -34,14 +34,14 @@ impl Traces {
     pub fn start(
         settings: Option<Settings>,
         mask: ProcessMask,
-    ) -> Result<(Recorder, Self), Faults> {
+    ) -> Result<(TraceLayer, Self), Faults> {
         let Some(settings) = settings else {
-            return Ok((Recorder::default(), Self::default()));
+            return Ok((TraceLayer::default(), Self::default()));
         };
         let collector = Collector::new(&settings, mask)
             .map_err(|problem| environment_fault("OTEL_EXPORTER_OTLP_CERTIFICATE", problem))?;
         let (queue, task) = ExportTask::start(collector);
-        let recorder = Recorder::exporting(Export {
+        let recorder = TraceLayer::exporting(Export {
             queue,
             sampler: settings.sampler,
             captures_content: settings.captures_content,

@@ -5,8 +5,8 @@ use tracing::info_span;
 use tracing_subscriber::layer::SubscriberExt as _;
 use uuid::Uuid;
 
-use super::export::Queue;
-use super::recorder::{Export, Recorder};
+use super::export::SpanQueue;
+use super::layer::{Export, TraceLayer};
 use super::sampler::Sampler;
 use super::span::{EndedSpan, Kind, Value};
 use tarsy_core::ids::SessionId;
@@ -18,13 +18,13 @@ const UNSAMPLED: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00
 
 /// Does the work under a recorder with room for this many spans.
 fn recorded(room: usize, work: impl FnOnce()) -> Vec<EndedSpan> {
-    let (queue, queued) = Queue::bounded(room);
+    let (queue, queued) = SpanQueue::bounded(room);
     let export = Export {
         queue,
         sampler: Sampler::default(),
         captures_content: true,
     };
-    under(Recorder::exporting(export), work);
+    under(TraceLayer::exporting(export), work);
     drain(queued)
 }
 
@@ -32,7 +32,7 @@ fn drain(mut queued: mpsc::Receiver<EndedSpan>) -> Vec<EndedSpan> {
     std::iter::from_fn(|| queued.try_recv().ok()).collect()
 }
 
-fn under(recorder: Recorder, work: impl FnOnce()) {
+fn under(recorder: TraceLayer, work: impl FnOnce()) {
     tracing::subscriber::with_default(tracing_subscriber::registry().with(recorder), work);
 }
 
@@ -120,7 +120,7 @@ fn a_span_whose_producer_is_not_recorded_is_neither_but_its_context_goes_on() {
 
 #[test]
 fn a_process_without_a_collector_passes_contexts_on_and_begins_no_trace_for_others() {
-    under(Recorder::default(), || {
+    under(TraceLayer::default(), || {
         let outer = info_span!(target: TARGET, "a", trace.parent = PARENT).entered();
         let inner = info_span!(target: TARGET, "b").entered();
         assert_eq!(outgoing(), Some(parent()));

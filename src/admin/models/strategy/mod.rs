@@ -122,7 +122,7 @@ impl Asked {
             && self
                 .problem
                 .as_ref()
-                .is_none_or(|problem| ABOUT_TOOLS.contains(&ErrorCode::of(&problem.code)))
+                .is_none_or(|problem| ABOUT_TOOLS.contains(&ErrorCode::parse(&problem.code)))
     }
 }
 

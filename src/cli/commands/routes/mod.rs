@@ -103,7 +103,7 @@ impl Router<'_> {
             received,
             suffix,
         } = self;
-        let facts = Facts::of(part, suffix);
+        let facts = Facts::new(part, suffix);
         let route = config.routes.first(&facts);
         let earlier = config
             .routes

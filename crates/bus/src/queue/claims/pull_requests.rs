@@ -141,7 +141,7 @@ impl PullRequests {
             }
             let info = tokio::time::timeout(REPLY_TIMEOUT, consumer.get_info()).await;
             let info = info.map_err(|_| Lost("no answer about a consumer".to_owned()))??;
-            waiting.extend(ConsumerProgress::of(*priority, &info));
+            waiting.extend(ConsumerProgress::new(*priority, &info));
         }
         Ok(waiting)
     }

@@ -17,7 +17,7 @@ pub(super) struct ConsumerProgress {
 
 impl ConsumerProgress {
     /// `None` if the consumer has nothing to deliver, or is at its limit of unacknowledged alerts.
-    pub(super) fn of(priority: Priority, info: &Info) -> Option<Self> {
+    pub(super) fn new(priority: Priority, info: &Info) -> Option<Self> {
         let limit = usize::try_from(info.config.max_ack_pending).unwrap_or(usize::MAX);
         let is_waiting = info.num_pending > 0 && info.num_ack_pending < limit;
         is_waiting.then_some(Self {

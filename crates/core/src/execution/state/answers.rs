@@ -109,7 +109,7 @@ impl State {
                 ..
             } = entry
             {
-                (ErrorCode::of(code) == ErrorCode::MaxTokens).then_some(Finish::MaxTokens)
+                (ErrorCode::parse(code) == ErrorCode::MaxTokens).then_some(Finish::MaxTokens)
             } else {
                 entry.answer().map(|answer| answer.finish)
             }

@@ -149,7 +149,7 @@ impl Window {
                 source: FailureSource::Model,
                 code,
                 ..
-            } if ErrorCode::of(code) == ErrorCode::ContextWindowExceeded => {
+            } if ErrorCode::parse(code) == ErrorCode::ContextWindowExceeded => {
                 let tokens = self.estimate(tools);
                 self.refused_tokens = Some(
                     self.refused_tokens

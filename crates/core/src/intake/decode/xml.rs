@@ -38,7 +38,7 @@ fn document(text: &str) -> Option<Value> {
     let mut root = Map::new();
     loop {
         match reader.read_event().ok()? {
-            Event::Start(start) if open.len() < MAX_DEPTH => open.push(Open::of(&start)),
+            Event::Start(start) if open.len() < MAX_DEPTH => open.push(Open::new(&start)),
             Event::Start(_) | Event::Empty(_) => return None,
             Event::End(_) => {
                 let Open { name, fields, text } = open.pop()?;
@@ -71,7 +71,7 @@ fn document(text: &str) -> Option<Value> {
 
 impl Open {
     /// Names of namespaces are left out.
-    fn of(start: &BytesStart<'_>) -> Self {
+    fn new(start: &BytesStart<'_>) -> Self {
         let mut fields = Map::new();
         for attribute in start.attributes().with_checks(false).flatten() {
             let name = attribute.key;

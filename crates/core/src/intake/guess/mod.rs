@@ -87,7 +87,7 @@ struct Elements<'v> {
 
 impl Guess {
     /// Guesses from the first alert of a body.
-    pub fn of(body: &Value) -> Self {
+    pub fn new(body: &Value) -> Self {
         let mut body = body.clone();
         let parse = embed(&mut body);
         let Elements { each, element } = elements(&body);

@@ -38,7 +38,7 @@ fn the_fields_of_a_body_are_found_by_their_names() {
         at: text("/changed_at"),
         ..Guess::default()
     };
-    assert_eq!(Guess::of(&body), expected);
+    assert_eq!(Guess::new(&body), expected);
 }
 
 #[test]
@@ -48,13 +48,13 @@ fn a_time_a_value_and_the_id_of_an_event_are_no_part_of_a_key() {
         json!({"alert_id": "a-1", "uuid": "5f1c", "status": "down", "created_at": "2026-11-25T10:00:00Z"}),
         json!({"service": "2026-11-25T10:00:00Z", "host": "https://x.example/1"}),
     ] {
-        assert_eq!(Guess::of(&body).key, Vec::<String>::new(), "{body}");
+        assert_eq!(Guess::new(&body).key, Vec::<String>::new(), "{body}");
     }
 }
 
 #[test]
 fn lists_of_alerts_and_texts_that_are_json_are_opened() {
-    let list = Guess::of(
+    let list = Guess::new(
         &json!({"events": [{"rule": "disk", "host": "db-1", "state": "open"}, {"rule": "cpu"}]}),
     );
     assert_eq!(
@@ -62,7 +62,7 @@ fn lists_of_alerts_and_texts_that_are_json_are_opened() {
         (Some("/events"), Some("@/rule"))
     );
     assert_eq!(list.recognise[..2], ["/events/0/rule", "/events/0/host"]);
-    let text = Guess::of(&json!({"Message": "{\"alarm\": \"disk\"}", "Topic": "t"}));
+    let text = Guess::new(&json!({"Message": "{\"alarm\": \"disk\"}", "Topic": "t"}));
     assert_eq!(
         (text.parse, text.alert_type.as_deref()),
         (vec!["/Message".to_owned()], Some("/Message/alarm"))

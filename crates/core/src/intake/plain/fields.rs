@@ -30,7 +30,7 @@ struct Object<'v> {
 }
 
 impl<'v> Object<'v> {
-    fn of(fields: &'v Map<String, Value>) -> Self {
+    fn new(fields: &'v Map<String, Value>) -> Self {
         let own = fields.iter().map(|(key, value)| (plain(key), value));
         let inner = fields
             .iter()
@@ -60,7 +60,7 @@ impl<'v> Object<'v> {
 }
 
 impl<'v> Fields<'v> {
-    pub(super) fn of(value: &'v Value) -> Self {
+    pub(super) fn new(value: &'v Value) -> Self {
         let mut objects: Vec<&Map<String, Value>> = Vec::new();
         let mut next = only_item(value).as_object();
         while let Some(fields) = next
@@ -86,7 +86,7 @@ impl<'v> Fields<'v> {
             at += 1;
         }
         Self {
-            objects: objects.into_iter().map(Object::of).collect(),
+            objects: objects.into_iter().map(Object::new).collect(),
             envelopes,
         }
     }

@@ -13,7 +13,7 @@ pub(super) struct Event {
 }
 
 impl Event {
-    pub(super) fn of(fields: &Map<String, Value>) -> Option<Self> {
+    pub(super) fn parse(fields: &Map<String, Value>) -> Option<Self> {
         let object = ["involvedObject", "regarding"]
             .iter()
             .find_map(|key| fields.get(*key)?.as_object())?;

@@ -86,7 +86,7 @@ fn parsed_object(text: &str) -> Option<Value> {
 pub(super) fn urgency(value: &Value, received_at: Option<DateTime<Utc>>) -> Urgency {
     let facts = facts::facts(value);
     let status = state::judge(&facts, None, received_at).value;
-    Urgency::of(status, severity::judge(&facts).value.unwrap_or_default())
+    Urgency::new(status, severity::judge(&facts).value.unwrap_or_default())
 }
 
 /// The same of an element of a list: an alert with labels, a group of such alerts, or JSON of any form.
@@ -96,10 +96,10 @@ pub(super) fn urgency_of_element(value: &Value, given: Given) -> Urgency {
 
 /// JSON that is one alert of no known form.
 pub(super) fn read_json(value: &Value, received_at: Option<DateTime<Utc>>) -> ParsedBody {
-    let fields = Fields::of(value);
+    let fields = Fields::new(value);
     let facts = facts::facts(value);
     let labels = fields.labels();
-    let event = fields.own().find_map(Event::of);
+    let event = fields.own().find_map(Event::parse);
     let name = event
         .as_ref()
         .map(|event| event.reason.clone())

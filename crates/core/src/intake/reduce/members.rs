@@ -54,7 +54,7 @@ pub(super) enum Members<'t> {
 
 impl<'t> Members<'t> {
     /// The members of a JSON value without white space around it.
-    pub(super) fn of(json: &'t str) -> Self {
+    pub(super) fn new(json: &'t str) -> Self {
         let mut reader = Deserializer::from_str(json);
         match json.as_bytes().first() {
             Some(b'"') => Self::Text,

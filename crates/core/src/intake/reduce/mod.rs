@@ -228,13 +228,13 @@ impl Reducer<'_> {
             json: text.trim(),
             group: self.group,
         };
-        let mut members = Members::of(part.json);
+        let mut members = Members::new(part.json);
         for _ in 0..MAX_DEPTH {
             let Some(larger) = members.half_of(part.json.len()) else {
                 break;
             };
             part = larger;
-            members = Members::of(part.json);
+            members = Members::new(part.json);
         }
         let MemberPart { json: part, group } = part;
         let excess = text.len() - self.limit;

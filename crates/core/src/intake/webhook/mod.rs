@@ -109,7 +109,7 @@ pub(super) fn urgency(value: &Value, given: Given) -> Option<Urgency> {
         || plain::urgency(value, received_at).severity,
         |judged| judged.severity,
     );
-    Some(Urgency::of(status, severity))
+    Some(Urgency::new(status, severity))
 }
 
 /// Whether a list is the group of a webhook. One bad alert costs only itself: beside an alert with labels, or with the

@@ -139,7 +139,7 @@ impl<'a> BlockParser<'a, '_> {
             text,
             empty: 0,
         };
-        match pairs::of(text) {
+        match pairs::parse(text) {
             _ if depth >= MAX_DEPTH => scalar::value(text),
             Some(pairs) if pairs::is_mapping(text) => {
                 let mut map = Map::new();
@@ -172,7 +172,7 @@ impl<'a> BlockParser<'a, '_> {
     fn map(&mut self, indent: usize, depth: usize) -> Option<Value> {
         let mut map = Map::new();
         while let Some(line) = self.next_if(|line| line.indent >= indent) {
-            match pairs::of(line.text) {
+            match pairs::parse(line.text) {
                 Some(pairs) => self.put(&mut map, pairs, line.indent, depth),
                 None if line.text.starts_with('#') => {}
                 None => self.left_out.push(line.text),
@@ -326,7 +326,7 @@ impl<'a> BlockParser<'a, '_> {
     fn continued(&mut self, text: &'a str, indent: usize) -> String {
         let mut whole = text.to_owned();
         while let Some(line) = self.next_if(|line| {
-            line.indent > indent && !line.text.starts_with('#') && pairs::of(line.text).is_none()
+            line.indent > indent && !line.text.starts_with('#') && pairs::parse(line.text).is_none()
         }) {
             whole.push(' ');
             whole.push_str(line.text);

@@ -30,7 +30,7 @@ pub(super) struct Arguments {
 const MAX_LENIENT_BYTES: usize = 64 * 1024;
 
 /// The arguments in an action input.
-pub(super) fn of(input: &str) -> Arguments {
+pub(super) fn parse(input: &str) -> Arguments {
     let input = fence::inside(input.trim());
     let (value, left_out) = match strict(input) {
         Some((Value::Object(values), "")) => {

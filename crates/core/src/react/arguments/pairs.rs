@@ -28,7 +28,7 @@ enum Position {
 }
 
 /// The pairs of a line, in order. `None` when it does not begin with one.
-pub(super) fn of(line: &str) -> Option<Vec<(&str, &str)>> {
+pub(super) fn parse(line: &str) -> Option<Vec<(&str, &str)>> {
     if let Some(pairs) = assignments(line) {
         return Some(pairs);
     }

@@ -87,13 +87,13 @@ pub(super) fn series(value: &Value) -> Option<Vec<Series>> {
     match data.get("resultType")?.as_str()? {
         "matrix" => result
             .iter()
-            .map(|one| Series::of(one, one.get("values")?.as_array()?))
+            .map(|one| Series::parse(one, one.get("values")?.as_array()?))
             .collect(),
         "vector" => result
             .iter()
-            .map(|one| Series::of(one, std::slice::from_ref(one.get("value")?)))
+            .map(|one| Series::parse(one, std::slice::from_ref(one.get("value")?)))
             .collect(),
-        "scalar" | "string" => Some(vec![Series::of(
+        "scalar" | "string" => Some(vec![Series::parse(
             data,
             std::slice::from_ref(data.get("result")?),
         )?]),
@@ -102,7 +102,7 @@ pub(super) fn series(value: &Value) -> Option<Vec<Series>> {
 }
 
 impl Series {
-    fn of(value: &Value, points: &[Value]) -> Option<Self> {
+    fn parse(value: &Value, points: &[Value]) -> Option<Self> {
         let points = points
             .iter()
             .map(|point: &Value| {

@@ -249,7 +249,10 @@ fn support(support: proto::GroundingSupport) -> Support {
     let position = |index: i32| u32::try_from(index).unwrap_or(0);
     let mut grounding_chunk_indices = Vec::with_capacity(support.grounding_chunk_indices.len());
     // A source other than a page has a score and no index.
-    let mut scores = support.confidence_scores.into_iter().map(Confidence::of);
+    let mut scores = support
+        .confidence_scores
+        .into_iter()
+        .map(Confidence::from_score);
     let mut confidence_scores = Vec::new();
     for index in support.grounding_chunk_indices {
         let score = scores.next();

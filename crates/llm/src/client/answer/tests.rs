@@ -207,7 +207,7 @@ fn reports_of_provider_tools_are_kept_without_nul_and_negative_positions() {
                 end_index: 2,
                 text: "ok".into(),
                 grounding_chunk_indices: vec![0, 7],
-                confidence_scores: vec![Confidence::of(0.97)],
+                confidence_scores: vec![Confidence::from_score(0.97)],
                 part_index: 0,
             }],
             retrievals: vec![Retrieval {
@@ -218,7 +218,7 @@ fn reports_of_provider_tools_are_kept_without_nul_and_negative_positions() {
                 kind: "retrievedContext".into(),
                 text: "a".into(),
                 supports: vec![Support {
-                    confidence_scores: vec![Confidence::of(0.5)],
+                    confidence_scores: vec![Confidence::from_score(0.5)],
                     ..Support::default()
                 }],
                 ..OtherSource::default()

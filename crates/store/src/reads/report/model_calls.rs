@@ -194,8 +194,8 @@ fn rebuilt(
 fn site(plan: Option<Value>, journal: Vec<RecordedEntry>, row: &Row) -> Result<CallSite, String> {
     let agent = agent(plan, row)?;
     let word = row.call.purpose.as_str();
-    let purpose =
-        Purpose::of(word).ok_or_else(|| format!("a newer version made this call, for '{word}'"))?;
+    let purpose = Purpose::parse(word)
+        .ok_or_else(|| format!("a newer version made this call, for '{word}'"))?;
     let stored = StoredCall {
         purpose,
         entries_upto: number::from_int(row.call.entries_upto),

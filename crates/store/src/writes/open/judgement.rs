@@ -43,7 +43,10 @@ impl Judgement {
     /// The judgement before the first comparison. Aggregates replace others, so there is always room for one.
     pub(super) fn before(members: &[Uuid]) -> Self {
         let mut judgement = Self::default();
-        if members.iter().any(|member| Aggregate::of(member).is_some()) {
+        if members
+            .iter()
+            .any(|member| Aggregate::containing(member).is_some())
+        {
             judgement.max_known = i32::MAX;
         }
         judgement

@@ -35,7 +35,7 @@ pub(super) fn print_guess(config: &Config, args: &SourcesInitArgs) -> anyhow::Re
             "{reader} reads this body already; {name:?} may be `like: {reader}` instead"
         ))?;
     }
-    let text = yaml(&name, &Guess::of(&value));
+    let text = yaml(&name, &Guess::new(&value));
     check(&name, &text)?;
     print(&[text.trim_end().to_owned()])?;
     Ok(Exit::Done)

@@ -8,7 +8,7 @@ use tarsy_core::alert::Alert;
 
 /// The alert of a body for the source that is guessed from `first`.
 fn read(first: &Value, body: &Value) -> Alert {
-    let text = yaml("guessed", &Guess::of(first));
+    let text = yaml("guessed", &Guess::new(first));
     let config = Config::parse("tarsy.yaml", &format!("sources:\n{text}"), &|_| None);
     let config = config.unwrap_or_else(|faults| panic!("{faults}\n{text}"));
     let hints = Hints {
@@ -52,7 +52,7 @@ fn every_body_gives_a_source_without_a_fault() {
         .into_iter()
         .filter_map(|sample| serde_json::from_slice(&sample.body).ok());
     for body in strange.into_iter().chain(recorded) {
-        let text = yaml("guessed", &Guess::of(&body));
+        let text = yaml("guessed", &Guess::new(&body));
         let config = Config::parse("tarsy.yaml", &format!("sources:\n{text}"), &|_| None);
         assert!(config.is_ok(), "{body}\n{text}\n{}", config.unwrap_err());
     }
@@ -60,7 +60,7 @@ fn every_body_gives_a_source_without_a_fault() {
 
 #[test]
 fn keys_that_are_not_found_leave_a_remark() {
-    insta::assert_snapshot!(yaml("shop-watch", &Guess::of(&json!({"host": "db-1", "code": 5}))), @r"
+    insta::assert_snapshot!(yaml("shop-watch", &Guess::new(&json!({"host": "db-1", "code": 5}))), @r"
       shop-watch:
         recognise: {has: [/host, /code]}
         # type: not found: the name of the rule or check; the title is taken

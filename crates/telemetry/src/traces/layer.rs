@@ -1,4 +1,4 @@
-//! `Recorder`, a layer of `tracing` that gives each span of a trace its context, and queues it for export when it
+//! `TraceLayer`, a layer of `tracing` that gives each span of a trace its context, and queues it for export when it
 //! ends.
 //!
 //! Without an exporter the layer still gives places, because log lines have the ids of their trace.
@@ -10,43 +10,43 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-use super::export::Queue;
+use super::export::SpanQueue;
 use super::sampler::Sampler;
 use super::span::{EndedSpan, Fields, OpenSpan, Value};
 use tarsy_core::trace_context::{SpanId, TraceContext, TraceId};
-use tarsy_engine::trace::{Place, TARGET};
+use tarsy_engine::trace::{SpanContext, TARGET};
 
 /// The layer. Its spans are those of the target [`TARGET`].
 #[derive(Debug, Default)]
-pub struct Recorder {
+pub struct TraceLayer {
     export: Option<Export>,
 }
 
 /// The export of a process: it samples spans and queues them for the collector.
 #[derive(Debug)]
 pub(super) struct Export {
-    pub(super) queue: Queue,
+    pub(super) queue: SpanQueue,
     pub(super) sampler: Sampler,
     pub(super) captures_content: bool,
 }
 
-impl Recorder {
+impl TraceLayer {
     pub(super) fn exporting(export: Export) -> Self {
         Self {
             export: Some(export),
         }
     }
 
-    fn place(&self, fields: &Fields, inside: Option<&Place>) -> Place {
+    fn place(&self, fields: &Fields, inside: Option<&SpanContext>) -> SpanContext {
         let (context, is_propagated) = match fields.of {
             Some(of) => (of, false),
             None => self.context(fields, inside),
         };
         let is_recorded = self.export.is_some() && context.sampled && fields.of.is_none();
-        let inherited = |own: &Option<_>, of: fn(&Place) -> &Option<_>| {
+        let inherited = |own: &Option<_>, of: fn(&SpanContext) -> &Option<_>| {
             own.clone().or_else(|| of(inside?).clone())
         };
-        Place {
+        SpanContext {
             context,
             session_id: inherited(&fields.session_id, |place| &place.session_id),
             execution_id: inherited(&fields.execution_id, |place| &place.execution_id),
@@ -61,7 +61,7 @@ impl Recorder {
     }
 
     /// The context of a new span, and whether it is propagated.
-    fn context(&self, fields: &Fields, inside: Option<&Place>) -> (TraceContext, bool) {
+    fn context(&self, fields: &Fields, inside: Option<&SpanContext>) -> (TraceContext, bool) {
         let begun = |trace_id: TraceId, sampled| TraceContext {
             trace_id,
             span_id: new_span_id(),
@@ -87,7 +87,7 @@ impl Recorder {
     }
 }
 
-impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for Recorder {
+impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for TraceLayer {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let Some(span) = context
             .span(id)
@@ -100,7 +100,7 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for Recorder {
         let inside = span
             .scope()
             .skip(1)
-            .find_map(|outer| outer.extensions().get::<Place>().cloned());
+            .find_map(|outer| outer.extensions().get::<SpanContext>().cloned());
         let place = self.place(&fields, inside.as_ref());
         let parent = fields
             .parent
@@ -130,7 +130,7 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for Recorder {
         };
         let mut extensions = span.extensions_mut();
         let open = extensions.remove::<OpenSpan>();
-        let (Some(open), Some(place)) = (open, extensions.remove::<Place>()) else {
+        let (Some(open), Some(place)) = (open, extensions.remove::<SpanContext>()) else {
             return;
         };
         // A span with many fields is written by another task.
@@ -139,7 +139,7 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for Recorder {
     }
 }
 
-fn ended(mut span: OpenSpan, place: &Place) -> EndedSpan {
+fn ended(mut span: OpenSpan, place: &SpanContext) -> EndedSpan {
     let ids = [
         ("tarsy.session_id", &place.session_id),
         ("tarsy.execution_id", &place.execution_id),
