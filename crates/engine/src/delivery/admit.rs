@@ -91,6 +91,7 @@ impl<W: World> Dispatcher<W> {
             if attempt.is_suspect() {
                 return self.admit_isolated(received, attempt).await;
             }
+            // Held until the alert is admitted, so that a suspect alert is prepared only when nothing else is at risk.
             let _shared = self.runs.shared().await;
             self.try_admit(received, attempt).await
         };

@@ -100,6 +100,7 @@ impl<W: World> Dispatcher<W> {
         let latest = registered
             .remove()
             .map_or_else(|| delivery.cloned(), |run| run.delivery);
+        // Progress proves that the store and the LLM service work, also for the judgement of other sessions.
         if control.has_progressed() {
             self.backoff.progressed(session);
         }
@@ -212,6 +213,7 @@ impl<W: World> Dispatcher<W> {
         if counts {
             metrics::counter!("tarsy_returns_counted_total", "reason" => reason.as_str())
                 .increment(1);
+            // A checkpoint of this run has reset the count of earlier attempts.
             let before = if control.has_progressed() {
                 0
             } else {

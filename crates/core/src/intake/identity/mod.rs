@@ -89,7 +89,7 @@ fn classes(parts: &[IdentityPart]) -> &'static [Class] {
         NAMED
     } else if has(Incident) {
         &[Incident]
-    } else if has(Alert) || has(Soft) && !has(ConditionId) {
+    } else if has(Alert) {
         &[
             Alert,
             ConditionId,
@@ -103,6 +103,8 @@ fn classes(parts: &[IdentityPart]) -> &'static [Class] {
         ]
     } else if has(ConditionId) {
         NAMED
+    } else if has(Soft) {
+        &[Condition, Reason, Soft, Name, Resource, Area, Label]
     } else if condition {
         &[
             Condition, Reason, Name, Resource, Area, Label, Exact, Event, Other,

@@ -136,6 +136,7 @@ impl<W: World> Execution<W> {
         let answers = model_calls
             .iter()
             .any(|call| call.purpose != Purpose::Summary);
+        // An answer begins the next iteration; tool results and summaries belong to the one that runs.
         let iteration = self.state.iteration() + u32::from(answers);
         let attempt = if answers {
             self.attempt

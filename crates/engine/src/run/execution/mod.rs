@@ -132,11 +132,13 @@ impl<W: World> Execution<W> {
                 self.append(vec![Entry::Stopped { reason }]).await?;
                 continue;
             }
+            // A journal begins with its opening, so the notes about lost commits come after it.
             if !self.owed.is_empty() && !self.state.entries().is_empty() {
                 let owed = std::mem::take(&mut self.owed);
                 self.append(owed).await?;
                 continue;
             }
+            // A change of the alert belongs into the next prompt, so the decision is made again with it in the state.
             let decision = decide(&self.state);
             if before_call::is_before_call(&decision)
                 && (self.append_updates().await? || self.append_pause().await?)
@@ -328,6 +330,7 @@ impl<W: World> Execution<W> {
             ..Measured::default()
         };
         let entries = match reply {
+            // No answer of the model: nothing is recorded, and another worker may reach the service.
             Err(ModelError::Unavailable(error)) => {
                 return Err(ReleaseReason::ModelUnavailable(error).into());
             }
@@ -382,6 +385,7 @@ impl<W: World> Execution<W> {
     /// The error after a time-out: a failure if the LLM service is serving, otherwise the service is unavailable.
     async fn timed_out(&self, timeout: Duration) -> ModelError {
         let message = format!("no answer within {} s", timeout.as_secs_f64());
+        // A service that is down says nothing about the model, so the call costs the session no failure.
         if self.ports.model.serving().await {
             ModelError::Failed {
                 code: ErrorCode::Timeout.as_str().to_owned(),

@@ -146,6 +146,7 @@ impl<W: World> LeaseRenewal<W> {
         let Some(stuck_for) = run.control.stuck_for() else {
             return true;
         };
+        // One line for each stuck run: the next renewal comes a third of a lease later.
         if stuck_for <= self.0.lease() / 3 {
             let session_id = run.lease.session_id;
             run.control.span().in_scope(|| {

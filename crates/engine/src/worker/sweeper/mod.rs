@@ -83,6 +83,7 @@ impl<W: World> Sweeper<W> {
     async fn sweep_forever(mut self) {
         let first = tokio::time::Instant::now() + self.interval.mul_f64(fastrand::f64());
         let mut ticks = tokio::time::interval_at(first, self.interval);
+        // After a long sweep, the missed ones would follow at once and all find the same rows.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
@@ -209,6 +210,7 @@ impl<W: World> Sweeper<W> {
 
     /// Ends a session past its deadline. No worker has to run it any more, so this needs no message.
     async fn end(&self, session: SessionId) -> Result<(), SettleError> {
+        // Only the holder of the lease may write the end, so a worker that still runs the session is not overtaken.
         let request = self.dispatcher.claim_request();
         match self.sessions().claim(session, request).await? {
             Claim::Taken(claimed) => self.end_claimed(claimed).await?,
