@@ -22,6 +22,11 @@ fn a_condition_that_ignores_the_value_is_an_if() {
 }
 
 #[test]
+fn no_function_of_the_program_is_named_of() {
+    assert_none(&program(), functions_named_of);
+}
+
+#[test]
 fn the_root_of_a_folder_of_modules_is_its_mod_rs() {
     let paths: Vec<String> = program().into_iter().map(|source| source.path).collect();
     assert_eq!(roots_beside_their_folder(&paths), Vec::<String>::new());
@@ -97,6 +102,17 @@ fn filters_without_value(source: &Source) -> Vec<String> {
         }
     }
     found
+}
+
+/// A constructor is `new`, `parse` or `from_…`, and a lookup says what it finds. Tests may have shorter names.
+fn functions_named_of(source: &Source) -> Vec<String> {
+    if is_test(&source.path) {
+        return Vec::new();
+    }
+    code_lines(without_tests(&source.text))
+        .filter(|(_, line)| line.contains("fn of(") || line.contains("fn of<"))
+        .map(|(line, _)| format!("line {line}: a function named `of`"))
+        .collect()
 }
 
 /// Most folders have a `mod.rs`; the other convention is a file of the folder's name beside it.
@@ -207,6 +223,22 @@ fn a_filter_that_ignores_its_value_is_found() {
     assert_eq!(
         filters_without_value(&source("src/new/a.rs", text)),
         ["line 2: a filter ignores its value"]
+    );
+}
+
+#[test]
+fn a_function_that_is_named_of_is_found() {
+    let text = "fn part_of(a: u8) {}\nconst fn of<T>(a: T) {}\nfn of(a: u8) {}\n#[cfg(test)]\nmod tests {\n    fn of() {}\n}\n";
+    assert_eq!(
+        functions_named_of(&source("src/new/a.rs", text)),
+        [
+            "line 2: a function named `of`",
+            "line 3: a function named `of`"
+        ]
+    );
+    assert_eq!(
+        functions_named_of(&source("src/new/tests.rs", text)),
+        [""; 0]
     );
 }
 

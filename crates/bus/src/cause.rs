@@ -21,7 +21,7 @@ pub enum Cause {
 
 impl Cause {
     /// The first cause in the chain of an error of the client library.
-    pub(crate) fn of(error: &(dyn StdError + 'static)) -> Self {
+    pub(crate) fn from_error(error: &(dyn StdError + 'static)) -> Self {
         let mut next = Some(error);
         while let Some(error) = next {
             if let Some(cause) = known(error) {
@@ -82,7 +82,11 @@ mod tests {
             &ConsumerError::from(refused.clone()),
         ];
         for answer in answers {
-            assert_eq!(Cause::of(answer), Cause::Refused(code), "{answer:?}");
+            assert_eq!(
+                Cause::from_error(answer),
+                Cause::Refused(code),
+                "{answer:?}"
+            );
         }
     }
 
@@ -96,9 +100,9 @@ mod tests {
             &ConsumerError::from(unanswered()),
         ];
         for error in unanswered {
-            assert_eq!(Cause::of(error), Cause::TimedOut, "{error:?}");
+            assert_eq!(Cause::from_error(error), Cause::TimedOut, "{error:?}");
         }
         let other = GetStreamError::new(GetStreamErrorKind::EmptyName);
-        assert_eq!(Cause::of(&other), Cause::Other);
+        assert_eq!(Cause::from_error(&other), Cause::Other);
     }
 }

@@ -191,7 +191,7 @@ impl Error {
         action: &'static str,
         error: &(dyn std::error::Error + 'static),
     ) -> Self {
-        let cause = Cause::of(error);
+        let cause = Cause::from_error(error);
         let mut reason = error.to_string();
         if let Cause::Refused(code) = cause {
             reason += advice(code, &reason);

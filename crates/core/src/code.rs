@@ -60,7 +60,7 @@ pub(super) struct CodeSpans {
 }
 
 impl CodeSpans {
-    pub(super) fn of(line: &str) -> Self {
+    pub(super) fn new(line: &str) -> Self {
         let mut runs: Vec<(usize, usize)> = Vec::new();
         for (at, _) in line.match_indices('`') {
             match runs.last_mut() {

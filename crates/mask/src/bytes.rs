@@ -122,7 +122,7 @@ pub(super) struct CharCounts {
 }
 
 impl CharCounts {
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn count(text: &str) -> Self {
         let mut kinds = Self::default();
         for b in text.bytes() {
             match b {
@@ -143,7 +143,7 @@ impl CharCounts {
 
 /// Whether a value looks random: letters mixed with digits, or upper mixed with lower case.
 pub(super) fn is_opaque(value: &str, min_bytes: usize) -> bool {
-    let kinds = CharCounts::of(value);
+    let kinds = CharCounts::count(value);
     let mixed = kinds.digits > 0 && kinds.lower + kinds.upper > 1 || kinds.has_both_cases();
     value.len() >= min_bytes && mixed && !value.bytes().any(|b| b.is_ascii_whitespace())
 }

@@ -66,7 +66,7 @@ impl Nats {
         action: &'static str,
         error: &(dyn std::error::Error + 'static),
     ) -> Error {
-        let cause = match Cause::of(error) {
+        let cause = match Cause::from_error(error) {
             Cause::Refused(ErrorCode::JETSTREAM_NOT_ENABLED) => JetStreamOff::Server,
             Cause::Refused(ErrorCode::JETSTREAM_NOT_ENABLED_FOR_ACCOUNT) => JetStreamOff::Account,
             Cause::Refused(_) | Cause::TimedOut | Cause::Other => {

@@ -183,7 +183,7 @@ fn line_brackets(text: &str, line: Range<usize>, found: &mut Vec<Bracket>) {
         };
         let is_code = items.is_some()
             && code
-                .get_or_insert_with(|| CodeSpans::of(whole))
+                .get_or_insert_with(|| CodeSpans::new(whole))
                 .contain(open, close);
         last = (close + 1, items.is_some());
         rest = close + 1;

@@ -37,7 +37,10 @@ impl<'a> From<&'a Grounding> for Reference<'a> {
 /// were read beside it if their title is their address and no support names them: that is how a service appends them. A
 /// grounding that is repeated, or extended by a later one, is returned once.
 pub fn references(groundings: &[Grounding]) -> Vec<Reference<'_>> {
-    distinct(groundings).into_iter().flat_map(of).collect()
+    distinct(groundings)
+        .into_iter()
+        .flat_map(references_of)
+        .collect()
 }
 
 /// The groundings that are not empty, each once.
@@ -86,7 +89,7 @@ fn has_sources(sources: &[Source]) -> bool {
     sources.iter().any(|source| !source.is_blank())
 }
 
-fn of(grounding: &Grounding) -> Vec<Reference<'_>> {
+fn references_of(grounding: &Grounding) -> Vec<Reference<'_>> {
     let whole = Reference::from(grounding);
     let Reference {
         sources,

@@ -44,7 +44,7 @@ fn all<'a>(line: &'a str, word: &str) -> impl Iterator<Item = SplitLine<'a>> {
         let (before, after) = line.split_at_checked(at)?;
         let before = before.strip_suffix(word)?;
         if code
-            .get_or_insert_with(|| CodeSpans::of(line))
+            .get_or_insert_with(|| CodeSpans::new(line))
             .contain(before.len(), at + 1)
         {
             return None;

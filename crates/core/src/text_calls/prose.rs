@@ -75,7 +75,7 @@ impl Quotations {
 
 /// Appends a line with spaces in the place of its code spans.
 fn push_without_code(out: &mut String, line: &str) {
-    let mut spans = CodeSpans::of(line);
+    let mut spans = CodeSpans::new(line);
     for (at, c) in line.char_indices() {
         match spans.contain(at, at + c.len_utf8()) {
             true => out.extend(std::iter::repeat_n(' ', c.len_utf8())),

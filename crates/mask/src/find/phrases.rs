@@ -123,7 +123,7 @@ fn user(word: Word<'_>, value: usize) -> Option<SecretSpan> {
     });
     let secret = part(text, value, end);
     let is_likely = is_opaque(secret, 8)
-        && CharCounts::of(secret).digits > 0
+        && CharCounts::count(secret).digits > 0
         && !secret.contains([':', '/', '@', '.', '=']);
     (is_likely && !is_name_or_uuid(secret)).then(|| SecretSpan::new(value, end))
 }
@@ -193,7 +193,7 @@ pub(super) fn login(text: &str, end: usize) -> Option<SecretSpan> {
         b.is_ascii_graphic() && !matches!(b, b',' | b'"' | b'\'')
     });
     let secret = part(text, start, last).trim_end_matches(['.', ')']);
-    let kinds = CharCounts::of(secret);
+    let kinds = CharCounts::count(secret);
     let is_mixed = kinds.digits > 0 && kinds.upper > 0 && kinds.lower > 0;
     let is_likely = secret.len() >= 8 && is_mixed && !secret.contains(['/', '.']);
     (named && is_likely && !is_harmless(secret, Secrecy::Strong))

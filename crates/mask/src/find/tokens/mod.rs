@@ -116,7 +116,7 @@ fn wrapped(text: &str, start: usize, end: usize) -> usize {
         let line = skip(text, next, |b| matches!(b, b' ' | b'\t'));
         let last = skip(text, line, in_wrapped_line);
         let lone = next > end && matches!(byte(text, last), 0 | b'\n' | b'\r') && last - line >= 12;
-        let kinds = CharCounts::of(part(text, line, last));
+        let kinds = CharCounts::count(part(text, line, last));
         if !lone || kinds.digits == 0 || kinds.upper == 0 || kinds.lower == 0 {
             break;
         }

@@ -65,7 +65,7 @@ impl Letters {
 
     /// Whether these letters look like a part of a token, and not like words.
     fn accept(self, letters: &str) -> bool {
-        let kinds = CharCounts::of(letters);
+        let kinds = CharCounts::count(letters);
         match self {
             Self::Digit | Self::Hex | Self::Upper | Self::Uuid => true,
             Self::Code => kinds.digits > 1 && kinds.lower > 1,

@@ -93,7 +93,7 @@ fn token(text: &str, start: usize, end: usize, formats: &[Pattern]) -> Option<Se
 /// `abc_` or `abc-v1-` before a random part.
 fn is_prefixed(word: &str) -> bool {
     // Most words have no capitals.
-    if CharCounts::of(word).upper < 3 {
+    if CharCounts::count(word).upper < 3 {
         return false;
     }
     let head = part(
@@ -108,7 +108,7 @@ fn is_prefixed(word: &str) -> bool {
         let is_name = piece.len() >= 2 - usize::from(!is_first)
             && all(piece, |b| b.is_ascii_alphanumeric())
             && !(is_first && (NO_TOKENS.contains(&piece) || all(piece, |b| b.is_ascii_digit())))
-            && CharCounts::of(piece).digits < 3;
+            && CharCounts::count(piece).digits < 3;
         if !is_name {
             return false;
         }
@@ -123,7 +123,7 @@ fn is_prefixed(word: &str) -> bool {
 
 /// Whether letters and digits alternate as they do in random text of both cases, and in no name.
 fn is_mixed(word: &str, min_bytes: usize) -> bool {
-    let kinds = CharCounts::of(word);
+    let kinds = CharCounts::count(word);
     if word.len() < min_bytes || kinds.lower < 3 || kinds.upper < 3 || kinds.digits < 2 {
         return false;
     }
@@ -148,7 +148,7 @@ fn is_random(word: &str) -> bool {
         && all(word, |b| b.is_ascii_hexdigit() || b == b'-')
         && word.matches('-').count() <= 4;
     let is_word = all(word, |b| b.is_ascii_alphanumeric() || b"_-+/".contains(&b));
-    is_hex && CharCounts::of(word).digits > 4 || is_word && is_mixed(word, MIN_RANDOM)
+    is_hex && CharCounts::count(word).digits > 4 || is_word && is_mixed(word, MIN_RANDOM)
 }
 
 /// Whether the word directly before this one is the name of an issuer.
