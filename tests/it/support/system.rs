@@ -26,6 +26,8 @@ use super::wait::eventually_within;
 
 /// Lease of the workers: a dead worker is noticed after this time.
 pub(crate) const LEASE: Duration = Duration::from_secs(2);
+/// Repetitions of a migration whose connection the database did not accept in time.
+const MAX_REPEATED_MIGRATIONS: usize = 5;
 const SWEEP: Duration = Duration::from_secs(15);
 const TIMEOUT: Duration = Duration::from_secs(180);
 
@@ -175,13 +177,22 @@ impl TestSystem {
             database_secrets: Default::default(),
         };
         let config = Config::load(Some(&self.file("tarsy.yaml")), &process_env).unwrap();
-        Box::pin(tarsy::admin::migrate::run(
-            &addresses,
-            &config,
-            MIGRATION_TIMEOUT,
-        ))
-        .await
-        .unwrap();
+        let migrate = || {
+            Box::pin(tarsy::admin::migrate::run(
+                &addresses,
+                &config,
+                MIGRATION_TIMEOUT,
+            ))
+        };
+        let mut migrated = migrate().await;
+        // The limit of a command for its connection is too short for a machine on which many tests run at the same time.
+        for _ in 0..MAX_REPEATED_MIGRATIONS {
+            if migrated.is_ok() {
+                break;
+            }
+            migrated = migrate().await;
+        }
+        migrated.unwrap();
     }
 
     async fn migrate_with(&self, program: &Path) {
