@@ -112,7 +112,7 @@ impl Search<'_> {
             found.form = TextForm::Json;
         } else {
             self.rules.find(text, &mut found.spans);
-            let doc = yaml::read(text, &fragments);
+            let doc = yaml::parse(text, &fragments);
             for root in doc.roots() {
                 doc.judge(text, root, None, &mut found.spans);
             }

@@ -185,7 +185,7 @@ impl TestSystem {
             ))
         };
         let mut migrated = migrate().await;
-        // The limit of a command for its connection is too short for a machine on which many tests run at the same time.
+        // The limit of a command for its connection is too short for a machine on which many tests run.
         for _ in 0..MAX_REPEATED_MIGRATIONS {
             if migrated.is_ok() {
                 break;

@@ -18,7 +18,7 @@ pub(super) struct Written {
     pub(super) value: String,
 }
 
-pub(super) fn read(text: &str) -> Result<Written, MatcherFault> {
+pub(super) fn parse(text: &str) -> Result<Written, MatcherFault> {
     let text = text.trim();
     let (name, rest, is_quoted) = match text.strip_prefix('"') {
         Some(quoted) => {

@@ -102,7 +102,7 @@ impl Fields {
         match label {
             Label::Cause => append(&mut self.cause, text),
             Label::Sure if !self.has(Label::Sure) => {
-                let (sure, why) = Sure::read(text);
+                let (sure, why) = Sure::parse(text);
                 (self.sure, self.sure_why) = (sure, why.to_owned());
             }
             Label::Sure if self.sure_why.is_empty() => text.clone_into(&mut self.sure_why),

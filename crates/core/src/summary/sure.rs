@@ -56,7 +56,7 @@ const CERTAIN: [&str; 8] = [
 
 impl Sure {
     /// The word at the beginning of a text, and what stands after it.
-    pub(super) fn read(text: &str) -> (Option<Self>, &str) {
+    pub(super) fn parse(text: &str) -> (Option<Self>, &str) {
         let text = text.trim().trim_start_matches(['*', '_', '`', ' ']);
         let lower = text.to_ascii_lowercase();
         let words = [
@@ -144,7 +144,7 @@ mod tests {
             ("999%", None, "999%"),
             ("", None, ""),
         ] {
-            assert_eq!(Sure::read(text), (sure, why), "{text}");
+            assert_eq!(Sure::parse(text), (sure, why), "{text}");
         }
     }
 }

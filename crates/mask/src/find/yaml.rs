@@ -27,7 +27,7 @@ struct OpenContainer {
 }
 
 /// The structure of the lines outside of JSON fragments.
-pub(crate) fn read(text: &str, fragments: &[JsonFragment]) -> Document {
+pub(crate) fn parse(text: &str, fragments: &[JsonFragment]) -> Document {
     let mut reader = YamlScanner::default();
     let mut fragments = fragments.iter().peekable();
     let mut at = 0;
@@ -286,7 +286,7 @@ mod tests {
     use crate::find::document::Node;
 
     fn shown(text: &str) -> Vec<String> {
-        let doc = read(text, &[]);
+        let doc = parse(text, &[]);
         doc.nodes
             .iter()
             .map(|node: &Node| {

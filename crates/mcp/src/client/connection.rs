@@ -233,7 +233,7 @@ impl Connection {
             Ok(ServerResult::InputRequiredResult(_) | ServerResult::CreateTaskResult(_)) => {
                 no_result("the tool sent a request instead of a result")
             }
-            Ok(ServerResult::CustomResult(other)) if let Some(result) = result::read(&other.0) => {
+            Ok(ServerResult::CustomResult(other)) if let Some(result) = result::parse(&other.0) => {
                 Ok(result)
             }
             Ok(_) => no_result("the tool sent a message that is no result of a tool"),

@@ -93,7 +93,7 @@ mod tests {
             .as_array()
             .unwrap()
             .iter()
-            .map(Declared::read)
+            .map(Declared::parse)
             .collect();
         let found = inventory(&config, &tools, &Mask::default()).tools;
         let facts: Vec<_> = found

@@ -155,7 +155,7 @@ mod tests {
             .as_array()
             .unwrap()
             .iter()
-            .map(Declared::read)
+            .map(Declared::parse)
             .collect();
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let mut config = ServerConfig::new("s", Transport::Stdio(StdioConfig::default()));
@@ -206,7 +206,7 @@ mod tests {
             .as_array()
             .unwrap()
             .iter()
-            .map(Declared::read)
+            .map(Declared::parse)
             .collect();
         let mut config = ServerConfig::new("s", Transport::Stdio(StdioConfig::default()));
         config.settings.read_only = listed

@@ -21,7 +21,7 @@ pub(super) fn reply(result: &CallToolResult, mask: &Mask) -> ToolReply {
 }
 
 /// Reads a result that is not as the protocol has it, block by block; `None` if it is no result at all.
-pub(super) fn read(value: &Value) -> Option<CallToolResult> {
+pub(super) fn parse(value: &Value) -> Option<CallToolResult> {
     let structured = value
         .get("structuredContent")
         .filter(|content| !content.is_null());
@@ -263,7 +263,7 @@ mod tests {
                 serde_json::from_value::<CallToolResult>(value.clone()).is_err(),
                 "{value} is as it should be"
             );
-            reply(&read(&value).unwrap(), &Mask::default())
+            reply(&parse(&value).unwrap(), &Mask::default())
         };
         for (block, shown) in [
             (
@@ -305,7 +305,7 @@ mod tests {
             json!({"toolResult": "a text"}),
         ] {
             assert_eq!(
-                reply(&read(&bare).unwrap(), &Mask::default()),
+                reply(&parse(&bare).unwrap(), &Mask::default()),
                 answered("a text"),
                 "{bare}"
             );
@@ -316,14 +316,14 @@ mod tests {
     #[test]
     fn a_flag_that_is_a_text_is_read_and_a_message_without_content_is_no_result() {
         let value = json!({"content": [{"type": "text", "text": "no"}], "isError": "true"});
-        let ToolReply::Answered { is_error, .. } = reply(&read(&value).unwrap(), &Mask::default())
+        let ToolReply::Answered { is_error, .. } = reply(&parse(&value).unwrap(), &Mask::default())
         else {
             panic!("no answer")
         };
         assert!(is_error);
         assert_eq!(
             reply(
-                &read(&json!({"structuredContent": [1]})).unwrap(),
+                &parse(&json!({"structuredContent": [1]})).unwrap(),
                 &Mask::default()
             ),
             answered("[1]")
@@ -335,7 +335,7 @@ mod tests {
             json!([]),
             json!(7),
         ] {
-            assert_eq!(read(&value), None, "{value}");
+            assert_eq!(parse(&value), None, "{value}");
         }
     }
 

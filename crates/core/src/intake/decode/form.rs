@@ -16,11 +16,11 @@ const MAX_LEVELS: usize = 4;
 const PAYLOADS: [&str; 6] = ["payload", "json", "data", "body", "event", "message"];
 
 /// The fields as an object, or the JSON that one of them has; `None` for any other text.
-pub(super) fn read(text: &str, repairs: &mut Vec<Repair>) -> Option<Value> {
+pub(super) fn parse(text: &str, repairs: &mut Vec<Repair>) -> Option<Value> {
     let pairs = pairs(text)?;
     for FormField { name, value } in &pairs {
         if (pairs.len() == 1 || PAYLOADS.contains(&name.as_str()))
-            && let Some(value @ (Value::Object(_) | Value::Array(_))) = json::read(value, repairs)
+            && let Some(value @ (Value::Object(_) | Value::Array(_))) = json::parse(value, repairs)
         {
             note(repairs, Repair::Form);
             return Some(value);

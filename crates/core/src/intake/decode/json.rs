@@ -11,7 +11,7 @@ const MAX_TEXTS: usize = 3;
 const MAX_VALUES: usize = 100_000;
 
 /// The value; `None` for a plain text. Several values are a list.
-pub(in crate::intake) fn read(text: &str, repairs: &mut Vec<Repair>) -> Option<Value> {
+pub(in crate::intake) fn parse(text: &str, repairs: &mut Vec<Repair>) -> Option<Value> {
     let value = one(text, repairs)?;
     let mut inner = value
         .as_str()

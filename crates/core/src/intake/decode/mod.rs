@@ -49,8 +49,8 @@ pub struct Decoded<'b> {
 pub fn decode<'b>(body: &'b [u8], headers: ContentHeaders<'_>) -> Result<Decoded<'b>, IntakeError> {
     let mut repairs = Vec::new();
     let text = text(body, headers, &mut repairs)?;
-    let value = json::read(&text, &mut repairs).or_else(|| xml::read(&text, &mut repairs));
-    let value = value.or_else(|| form::read(&text, &mut repairs));
+    let value = json::parse(&text, &mut repairs).or_else(|| xml::parse(&text, &mut repairs));
+    let value = value.or_else(|| form::parse(&text, &mut repairs));
     Ok(Decoded {
         text,
         value,

@@ -22,7 +22,7 @@ struct Open {
 }
 
 /// The fields of XML; `None` for any other text. A page of HTML is a text.
-pub(super) fn read(text: &str, repairs: &mut Vec<Repair>) -> Option<Value> {
+pub(super) fn parse(text: &str, repairs: &mut Vec<Repair>) -> Option<Value> {
     if !text.trim_start().starts_with('<') {
         return None;
     }
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     fn fields(text: &str) -> Option<Value> {
-        read(text, &mut Vec::new())
+        parse(text, &mut Vec::new())
     }
 
     #[test]

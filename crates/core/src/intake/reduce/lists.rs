@@ -247,6 +247,6 @@ struct Ranked {
 fn parsed(element: &str) -> Value {
     serde_json::from_str(element)
         .ok()
-        .or_else(|| json::read(element, &mut Vec::new()))
+        .or_else(|| json::parse(element, &mut Vec::new()))
         .unwrap_or_default()
 }

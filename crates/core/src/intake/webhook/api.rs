@@ -11,7 +11,7 @@ use crate::intake::{fingerprint, subject};
 use crate::sources::Traced;
 
 /// Reads an answer; `None` for anything else.
-pub(in crate::intake) fn read(
+pub(in crate::intake) fn parse(
     value: &Value,
     received_at: Option<DateTime<Utc>>,
 ) -> Option<Vec<ParsedBody>> {

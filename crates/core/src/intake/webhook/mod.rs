@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-pub(super) use self::api::read as read_api;
+pub(super) use self::api::parse as read_api;
 use self::origins::TracedSeverity;
 use self::rendered::render;
 use super::batch::Urgency;

@@ -17,7 +17,7 @@ pub(super) struct Block<'a> {
 
 /// Parses lines. The value is a mapping or a list; `None` if no line is a pair or an item, or if most lines are
 /// neither.
-pub(super) fn read(text: &str) -> Block<'_> {
+pub(super) fn parse(text: &str) -> Block<'_> {
     let lines = lines(text);
     let mut reader = BlockParser {
         text,

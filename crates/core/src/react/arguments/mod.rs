@@ -86,7 +86,7 @@ fn lenient(input: &str) -> (Value, Vec<&str>) {
     {
         return (value, filled_lines(behind));
     }
-    let block = block::read(input);
+    let block = block::parse(input);
     match block.value {
         Some(value) => (value, block.left_out),
         None => behind_words(input).unwrap_or_else(|| (scalar::value(input), Vec::new())),

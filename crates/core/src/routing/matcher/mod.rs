@@ -86,7 +86,7 @@ impl Matcher {
             is_quoted,
             operator,
             value,
-        } = written::read(text)?;
+        } = written::parse(text)?;
         if !is_quoted && name.starts_with('@') && !OWN_NAMES.contains(&name.as_str()) {
             return Err(MatcherFault::Name { name });
         }

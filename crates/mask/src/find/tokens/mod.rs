@@ -33,7 +33,7 @@ struct Formats {
 }
 
 static COMPILED: LazyLock<Option<Formats>> = LazyLock::new(|| {
-    let patterns = rows().filter_map(|row| Pattern::read(row.first()?));
+    let patterns = rows().filter_map(|row| Pattern::parse(row.first()?));
     let (searched, words): (Vec<_>, Vec<_>) =
         patterns.partition(|pattern| pattern.anchor.is_some());
     let texts = || searched.iter().filter_map(Pattern::text);
@@ -145,7 +145,7 @@ mod tests {
                     };
                     let is_date =
                         date.len() == 10 && date.bytes().all(|b| b.is_ascii_digit() || b == b'-');
-                    let read = Pattern::read(pattern);
+                    let read = Pattern::parse(pattern);
                     let is_long = read
                         .as_ref()
                         .is_some_and(|read| read.text().is_none_or(|text| text.len() >= 2));

@@ -108,7 +108,7 @@ pub(super) struct Pattern {
 
 impl Pattern {
     /// Reads a pattern as `formats.txt` writes it; `None` if it is malformed.
-    pub(super) fn read(written: &'static str) -> Option<Self> {
+    pub(super) fn parse(written: &'static str) -> Option<Self> {
         let (is_searched, written) = match written.strip_prefix("@ ") {
             Some(rest) => (false, rest),
             None => (true, written),
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn a_pattern_matches_its_parts_in_their_order() {
         let found = |pattern: &'static str, text: &'static str| {
-            let pattern = Pattern::read(pattern).unwrap();
+            let pattern = Pattern::parse(pattern).unwrap();
             let (start, end) = match pattern.text() {
                 Some(anchor) => pattern.around(text, text.find(anchor)?)?,
                 None => (0, pattern.at(text, 0)?),
@@ -257,6 +257,6 @@ mod tests {
             None,
             "words"
         );
-        assert_eq!(Pattern::read("ab hex{x}"), None);
+        assert_eq!(Pattern::parse("ab hex{x}"), None);
     }
 }

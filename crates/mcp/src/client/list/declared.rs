@@ -36,7 +36,7 @@ impl From<Tool> for Declared {
 
 impl Declared {
     /// Reads one member of the list `tools`.
-    pub(in crate::client) fn read(value: &Value) -> Self {
+    pub(in crate::client) fn parse(value: &Value) -> Self {
         if let Ok(tool) = serde_json::from_value::<Tool>(value.clone()) {
             return tool.into();
         }
@@ -119,7 +119,7 @@ mod tests {
                 tool,
                 fault,
                 left_out,
-            } = Declared::read(&value);
+            } = Declared::parse(&value);
             assert_eq!((fault, left_out), (None, vec![key]));
             assert_eq!(
                 (&*tool.name, tool.description.as_deref()),
@@ -137,7 +137,7 @@ mod tests {
             json!({"name": "a", "inputSchema": true}),
             json!({"name": "a", "inputSchema": []}),
         ] {
-            let declared = Declared::read(&value);
+            let declared = Declared::parse(&value);
             assert_eq!(declared.fault, None, "{value}");
             assert_eq!(
                 declared.tool.schema_as_json_value(),
@@ -158,7 +158,7 @@ mod tests {
             (json!("a"), "it is no object"),
         ] {
             assert_eq!(
-                Declared::read(&value).fault.as_deref(),
+                Declared::parse(&value).fault.as_deref(),
                 Some(fault),
                 "{value}"
             );
@@ -191,7 +191,7 @@ mod tests {
             for (key, member) in odd {
                 value[key] = member;
             }
-            let declared = Declared::read(&value);
+            let declared = Declared::parse(&value);
             prop_assert_eq!(declared.fault, None);
             prop_assert_eq!(&*declared.tool.name, "odd");
         }

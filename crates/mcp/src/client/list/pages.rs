@@ -43,7 +43,7 @@ impl Page {
         let tools = answer.get("tools")?.as_array()?;
         let next_cursor = answer.get("nextCursor").and_then(Value::as_str);
         Some(Self {
-            tools: tools.iter().map(Declared::read).collect(),
+            tools: tools.iter().map(Declared::parse).collect(),
             next_cursor: next_cursor.map(str::to_owned),
         })
     }

@@ -64,7 +64,7 @@ impl<R: AsyncRead> BoundedLines<R> {
         self.at = 0;
         self.finished = match self.skipped.take() {
             Some(skipped) => skipped.error_response(self.max_bytes),
-            None => match message::read(&std::mem::take(&mut self.line), &self.open) {
+            None => match message::parse(&std::mem::take(&mut self.line), &self.open) {
                 Some(message) => [message.trim_ascii(), b"\n"].concat(),
                 None => Vec::new(),
             },

@@ -61,7 +61,7 @@ impl Envelope<'_> {
 }
 
 /// The message of one line, event or body; `None` if there is none.
-pub(super) fn read<'a>(bytes: &'a [u8], open: &OpenRequests) -> Option<Cow<'a, [u8]>> {
+pub(super) fn parse<'a>(bytes: &'a [u8], open: &OpenRequests) -> Option<Cow<'a, [u8]>> {
     if bytes.trim_ascii().is_empty() {
         return None;
     }
@@ -275,7 +275,7 @@ mod tests {
     }
 
     fn of(line: &str, ids: &[i64]) -> Option<String> {
-        read(line.as_bytes(), &open(ids))
+        parse(line.as_bytes(), &open(ids))
             .map(|message| String::from_utf8(message.into_owned()).unwrap())
     }
 
@@ -344,7 +344,7 @@ mod tests {
             br#""}}"#,
         ]
         .concat();
-        let read = read(&latin, &open(&[7])).unwrap();
+        let read = parse(&latin, &open(&[7])).unwrap();
         assert_eq!(
             read,
             "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"a\":\"caf\u{fffd}\"}}".as_bytes()
@@ -413,9 +413,9 @@ mod tests {
         let answer = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"m"}}"#;
         assert_eq!(of(answer, &[7, 8]).as_deref(), Some(answer));
         let open = open(&[7, 8]);
-        read(br#"{"jsonrpc":"2.0","id":"7","result":{}}"#, &open);
+        parse(br#"{"jsonrpc":"2.0","id":"7","result":{}}"#, &open);
         assert!(
-            String::from_utf8_lossy(&read(answer.as_bytes(), &open).unwrap()).contains("\"id\":8")
+            String::from_utf8_lossy(&parse(answer.as_bytes(), &open).unwrap()).contains("\"id\":8")
         );
         assert_eq!(open.single(), None);
     }
@@ -429,7 +429,7 @@ mod tests {
                 "(\\{\"jsonrpc\":\"2.0\",\"id\":(7|null|\"7\"),\"(result|error|method)\":[{}\"a-z0-9]{0,9})".prop_map(String::into_bytes),
             ],
         ) {
-            if let Some(Cow::Owned(message)) = read(&bytes, &open(&[7])) {
+            if let Some(Cow::Owned(message)) = parse(&bytes, &open(&[7])) {
                 prop_assert!(serde_json::from_slice::<Value>(&message).is_ok(), "{:?}", String::from_utf8_lossy(&message));
             }
         }

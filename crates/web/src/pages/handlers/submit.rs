@@ -28,7 +28,7 @@ struct Sent {
 }
 
 impl Sent {
-    fn read(body: &Bytes) -> Self {
+    fn parse(body: &Bytes) -> Self {
         let mut sent = Self::default();
         for (name, value) in url::form_urlencoded::parse(body) {
             match name.as_ref() {
@@ -98,7 +98,7 @@ pub(super) async fn send<B: Backend>(
     form: Body,
 ) -> Page {
     let by = submitter(&asked.viewer.access)?;
-    let sent = Sent::read(&body(&web, form).await?);
+    let sent = Sent::parse(&body(&web, form).await?);
     let request = request_id(Some(&sent.request))?;
     let priority = sent.priority();
     let chosen = priority.clone().unwrap_or_default();
@@ -160,7 +160,7 @@ pub(super) async fn rerun<B: Backend>(
     form: Body,
 ) -> Page {
     let by = rerunner(&asked.viewer.access)?;
-    let sent = Sent::read(&body(&web, form).await?);
+    let sent = Sent::parse(&body(&web, form).await?);
     let request = request_id(Some(&sent.request))?;
     let report = report(&web, &part).await?;
     let rerun = Rerun {

@@ -6,7 +6,7 @@ use super::work::{Parsed, Work};
 use crate::service::provider::fields::{items, kind, owned, text};
 use tarsy_core::native::CodePart;
 
-pub(super) fn read(blocks: &[Value]) -> Parsed {
+pub(super) fn parse(blocks: &[Value]) -> Parsed {
     let mut work = Work::default();
     let mut calls = Vec::new();
     for block in blocks {

@@ -11,9 +11,9 @@ use super::{anthropic, gemini, openai};
 /// `None` for an unknown format, or a payload that is no list.
 pub(super) fn parse(format: &str, payload: &[u8]) -> Option<Parsed> {
     let read: fn(&[Value]) -> Parsed = match format {
-        "gemini.contents.v1" => gemini::read,
-        "anthropic.blocks.v1" => anthropic::read,
-        "openai.items.v1" => openai::read,
+        "gemini.contents.v1" => gemini::parse,
+        "anthropic.blocks.v1" => anthropic::parse,
+        "openai.items.v1" => openai::parse,
         "openai.reasoning.v1" => openai::read_reasoning,
         _ => return None,
     };

@@ -7,7 +7,7 @@ use super::work::{Parsed, Sources, Work};
 use crate::service::provider::fields::{items, owned, texts};
 use tarsy_core::native::CodePart;
 
-pub(super) fn read(contents: &[Value]) -> Parsed {
+pub(super) fn parse(contents: &[Value]) -> Parsed {
     let mut work = Work::default();
     let mut calls = Vec::new();
     let mut is_signed = false;

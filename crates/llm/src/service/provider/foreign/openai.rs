@@ -6,7 +6,7 @@ use super::work::{Parsed, Work};
 use crate::service::provider::fields::{items, kind, owned, text, texts};
 use tarsy_core::native::CodePart;
 
-pub(super) fn read(output: &[Value]) -> Parsed {
+pub(super) fn parse(output: &[Value]) -> Parsed {
     let mut work = Work::default();
     let mut calls = Vec::new();
     for item in output {

@@ -172,7 +172,7 @@ impl HttpClient {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::NOT_FOUND
         );
         if may_answer
-            && let Some(message) = message::read(without_bom(&body), &OpenRequests::only(None))
+            && let Some(message) = message::parse(without_bom(&body), &OpenRequests::only(None))
             && let Ok(ServerJsonRpcMessage::Error(error)) = serde_json::from_slice(&message)
             && error.id == Some(request)
         {
@@ -232,7 +232,7 @@ async fn answer(
     let message = match body.map_err(StreamableHttpError::Client)? {
         ReadBody::Whole(body) => {
             let open = OpenRequests::only(Some(&request));
-            let message = message::read(without_bom(&body), &open)
+            let message = message::parse(without_bom(&body), &open)
                 .ok_or_else(|| broken(&with_words(fault, &body)))?;
             serde_json::from_slice(&message).map_err(|_error| broken(&with_words(fault, &body)))?
         }

@@ -87,7 +87,7 @@ impl EventReader {
 /// still count.
 fn with_message(event: Event, open: &OpenRequests) -> Sse {
     let data = event.data.and_then(|data| {
-        match message::read(data.as_bytes(), open)? {
+        match message::parse(data.as_bytes(), open)? {
             Cow::Borrowed(_) => {}
             Cow::Owned(message) => return Some(String::from_utf8_lossy(&message).into_owned()),
         }
