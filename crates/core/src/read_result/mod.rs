@@ -2,16 +2,26 @@
 //!
 //! A model gets at most a part of a long result. The whole result is in the store, and this tool shows any part of it:
 //! lines, bytes, or the places where a text occurs. A part is never longer than a result may be, so it is never cut
-//! again. The result of this tool itself cannot be read with it.
+//! again. It also counts the matches of a text or a pattern, adds up their numbers, and reads the values of a JSON
+//! result. The result of this tool itself cannot be read with it.
 
-mod request;
+mod finder;
+mod numbers;
 mod page;
+mod pointer;
+mod request;
 mod search;
+mod tally;
+
+use std::borrow::Cow;
 
 use super::plan::{AgentPlan, ToolSpec};
 use super::readable::cut::bytes_of;
 
-pub use request::{Part, Request, Timeline};
+use pointer::{MAX_VALUES, Pointer};
+use request::Part;
+
+pub use request::{Request, Timeline};
 
 /// The full name. No MCP server may have its first part.
 pub const TOOL: &str = "tarsy.read_result";
@@ -71,7 +81,8 @@ pub fn is_offered(plan: &AgentPlan) -> bool {
     plan.tools.iter().any(|tool| tool.name == TOOL)
 }
 
-/// The text for the model.
+/// The text for the model, of at most `max_tokens`. `has_time` says whether the call may go on; it is asked again and
+/// again while a result is searched.
 ///
 /// # Errors
 /// When there is nothing to read; the text says why.
@@ -79,6 +90,7 @@ pub fn answer(
     request: &Request,
     stored: Option<&StoredResult>,
     max_tokens: u32,
+    has_time: &dyn Fn() -> bool,
 ) -> Result<String, String> {
     let event = request.event;
     let StoredResult { tool, text } = stored.ok_or_else(|| {
@@ -94,31 +106,60 @@ pub fn answer(
     let text = text
         .as_deref()
         .ok_or_else(|| format!("the call of event {event} has no stored result."))?;
+    let values = match &request.pointer {
+        None => None,
+        Some(pointer) => Some(pointer.values(text)?),
+    };
     let source = WholeResult {
         event,
         tool,
-        text,
+        text: values.as_ref().map_or(text, |values| &values.text),
+        labels: values.as_ref().map(|values| values.labels.as_slice()),
+        pointer: request.pointer.as_ref().map(Pointer::given),
         max_bytes: bytes_of(max_tokens).saturating_sub(FRAME_BYTES),
+        has_time,
     };
     match &request.part {
-        Part::Lines { from, count } => page::lines(&source, *from, *count),
+        Part::Lines(lines) => page::lines(&source, *lines),
         Part::Bytes { from, count } => page::bytes(&source, *from, *count),
         Part::Search(search) => search::search(&source, search),
+        Part::Tally(tally) => tally::tally(&source, tally),
     }
 }
 
-/// A result that is read.
+/// A result that is read: its text, or the values of a pointer as lines.
 struct WholeResult<'a> {
     event: u32,
     tool: &'a str,
     text: &'a str,
+    /// What stands before a line instead of its number.
+    labels: Option<&'a [String]>,
+    pointer: Option<&'a str>,
     /// The longest part, without its heading.
     max_bytes: usize,
+    has_time: &'a dyn Fn() -> bool,
 }
 
 impl WholeResult<'_> {
     fn heading(&self, part: &str) -> String {
-        format!("event {} ({}), {part}\n", self.event, self.tool)
+        let pointer = self
+            .pointer
+            .map_or_else(String::new, |pointer| format!(", {pointer:?}"));
+        let pointer = match self.labels {
+            Some(labels) if labels.len() >= MAX_VALUES => {
+                format!("{pointer}, its first {MAX_VALUES} values")
+            }
+            Some(_) | None => pointer,
+        };
+        format!("event {} ({}){pointer}, {part}\n", self.event, self.tool)
+    }
+
+    /// What stands before the line of this number.
+    fn label(&self, number: usize) -> Cow<'_, str> {
+        let label = self
+            .labels
+            .and_then(|labels| labels.get(number.checked_sub(1)?));
+        label.map_or_else(|| number.to_string().into(), |label| label.as_str().into())
     }
 }
 

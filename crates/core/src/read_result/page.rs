@@ -5,13 +5,15 @@
 use std::fmt::Write as _;
 
 use super::WholeResult;
+use super::finder::Lines;
 use crate::readable::text::beginning;
 
 /// The smallest part of a line that is worth a page.
 const MIN_PART_BYTES: usize = 40;
 
-/// The lines from number `from` on, at most `count`, as many as fit.
-pub(super) fn lines(source: &WholeResult<'_>, from: usize, count: usize) -> Result<String, String> {
+/// The lines of these numbers, as many as fit.
+pub(super) fn lines(source: &WholeResult<'_>, lines: Lines) -> Result<String, String> {
+    let Lines { from, count } = lines;
     let total = source.text.lines().count();
     if from > total {
         return Err(format!(
@@ -34,7 +36,7 @@ pub(super) fn lines(source: &WholeResult<'_>, from: usize, count: usize) -> Resu
             break;
         }
         let line = line.trim_end_matches(['\n', '\r']);
-        let prefix = format!("{number}| ");
+        let prefix = format!("{}| ", source.label(number));
         let room = source
             .max_bytes
             .saturating_sub(page.len() + prefix.len() + 1);

@@ -1,9 +1,11 @@
-//! Finds a text in a result, and shows each match with the lines around it.
+//! Finds a text or a pattern in a result, and shows each match with the lines around it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::ops::ControlFlow;
 
 use super::WholeResult;
+use super::finder::{Finder, Hit, PART_BYTES, Stop, Unread, each_hit};
 use super::request::Search;
 use crate::readable::text::beginning;
 
@@ -14,41 +16,39 @@ const MAX_LINE_BYTES: usize = 400;
 /// Shown on each side of a match in a long line.
 const AROUND_BYTES: usize = 160;
 
-/// A match. A short line counts once, however often it has the text.
-struct Match<'a> {
-    /// Number of its line, from 1.
-    number: usize,
-    line: &'a str,
-    /// Offset of the line.
-    begins_at: usize,
-    /// Offset of the match within the line.
-    at: usize,
-}
-
 /// The matches from `from_match` on, as many as fit.
+///
+/// # Errors
+/// When there is no such match.
 pub(super) fn search(source: &WholeResult<'_>, search: &Search) -> Result<String, String> {
-    let found = matches(source.text, &search.text);
+    let (found, unread) = matches(source, search);
     let total = found.len();
     let from = search.from_match;
+    let searched = search.finder.quoted();
 
     if total == 0 {
-        return Err(format!(
-            "the result of event {} does not contain {:?}",
-            source.event,
-            beginning(&search.text, 100)
-        ));
+        return Err(match unread {
+            None => format!(
+                "the result of event {} does not contain {searched}{}",
+                source.event,
+                split_lines(source, &search.finder)
+            ),
+            Some(line) => format!(
+                "{searched} is not in the lines before {line}; {}",
+                goes_on(line)
+            ),
+        });
     }
     if from > total {
         return Err(format!(
-            "there is no match {from}: {:?} occurs {total} times",
-            beginning(&search.text, 100)
+            "there is no match {from}: {searched} occurs {total} times"
         ));
     }
     let mut page = String::new();
     let mut shown = BTreeSet::new();
     let mut last = from - 1;
     for found in found.iter().skip(from - 1) {
-        let block = block(source.text, found, search, &mut shown);
+        let block = block(source, found, search, &mut shown);
         if !page.is_empty() && page.len() + block.len() > source.max_bytes {
             break;
         }
@@ -56,15 +56,15 @@ pub(super) fn search(source: &WholeResult<'_>, search: &Search) -> Result<String
         last += 1;
     }
     let page = beginning(&page, source.max_bytes.max(MAX_LINE_BYTES));
-    let counted = if total == MAX_MATCHES {
+    let counted = if total == MAX_MATCHES || unread.is_some() {
         format!("at least {total}")
     } else {
         total.to_string()
     };
-    let note = if last < total {
-        format!("[more: from_match {}]", last + 1)
-    } else {
-        "[no more matches]".to_owned()
+    let note = match unread {
+        _ if last < total => format!("[more: from_match {}]", last + 1),
+        Some(line) => format!("[{}]", goes_on(line)),
+        None => "[no more matches]".to_owned(),
     };
     Ok(format!(
         "{}{}\n{note}",
@@ -73,81 +73,84 @@ pub(super) fn search(source: &WholeResult<'_>, search: &Search) -> Result<String
     ))
 }
 
-fn matches<'a>(text: &'a str, searched: &str) -> Vec<Match<'a>> {
-    let searched = searched.to_ascii_lowercase();
-    let mut found = Vec::new();
-    let mut begins_at = 0;
+/// The words about a reading that stopped before this line because its time was used up.
+pub(super) fn goes_on(line: usize) -> String {
+    format!("the time of a call was used up there: from_line {line} goes on")
+}
 
-    for (number, whole) in (1..).zip(text.split_inclusive('\n')) {
-        let line = whole.trim_end_matches(['\n', '\r']);
-        // The lengths are the same, so the offsets are, too.
-        let lower = line.to_ascii_lowercase();
-        let per_line = if line.len() <= MAX_LINE_BYTES {
-            1
-        } else {
-            usize::MAX
-        };
-        for (at, _) in lower
-            .match_indices(&searched)
-            .take(per_line.min(MAX_MATCHES - found.len()))
-        {
-            found.push(Match {
-                number,
-                line,
-                begins_at,
-                at,
-            });
+/// The words about lines that a pattern met in parts only.
+pub(super) fn split_lines(source: &WholeResult<'_>, finder: &Finder) -> String {
+    let is_split = matches!(finder, Finder::Pattern(_))
+        && source.text.len() > PART_BYTES
+        && source.text.lines().any(|line| line.len() > PART_BYTES);
+    if is_split {
+        format!(
+            " (a line of more than {PART_BYTES} bytes was matched in parts; pointer divides JSON into lines)"
+        )
+    } else {
+        String::new()
+    }
+}
+
+/// The matches. A short line counts once, however often it has the text.
+fn matches<'a>(source: &WholeResult<'a>, search: &Search) -> (Vec<Hit<'a>>, Unread) {
+    let mut found: Vec<Hit<'a>> = Vec::new();
+    let unread = each_hit(source, &search.finder, search.lines, &mut |hit| {
+        let is_shown = hit.line.len() <= MAX_LINE_BYTES
+            && found.last().is_some_and(|last| last.number == hit.number);
+        if !is_shown {
+            found.push(hit);
         }
         if found.len() >= MAX_MATCHES {
-            break;
+            ControlFlow::Break(Stop::Enough)
+        } else {
+            ControlFlow::Continue(())
         }
-        begins_at += whole.len();
-    }
-    found
+    });
+    (found, unread)
 }
 
 /// The lines of a match that are not shown yet.
-fn block(text: &str, found: &Match<'_>, search: &Search, shown: &mut BTreeSet<usize>) -> String {
+fn block(
+    source: &WholeResult<'_>,
+    hit: &Hit<'_>,
+    search: &Search,
+    shown: &mut BTreeSet<usize>,
+) -> String {
     let mut out = String::new();
     let mut put = |number: usize, sign: char, line: &str| {
         if shown.insert(number) {
-            writeln!(out, "{number}{sign} {}", shortened(line)).ok();
+            writeln!(out, "{}{sign} {}", source.label(number), shortened(line)).ok();
         }
     };
-    let before = text.get(..found.begins_at).unwrap_or_default();
+    let before = source.text.get(..hit.begins_at).unwrap_or_default();
     let above: Vec<&str> = before.lines().rev().take(search.context).collect();
-    let first = found.number - above.len();
+    let first = hit.number - above.len();
     for (number, line) in (first..).zip(above.iter().rev()) {
         put(number, '|', line);
     }
-    if found.line.len() <= MAX_LINE_BYTES {
-        put(found.number, '>', found.line);
+    if hit.line.len() <= MAX_LINE_BYTES {
+        put(hit.number, '>', hit.line);
     }
-    let behind = text
-        .get(found.begins_at + found.line.len()..)
+    let behind = source
+        .text
+        .get(hit.begins_at + hit.line.len()..)
         .unwrap_or_default();
     let mut below = String::new();
     // A later match begins its own block.
-    let searched = search.text.to_ascii_lowercase();
-    for (number, line) in (found.number + 1..).zip(
+    for (number, line) in (hit.number + 1..).zip(
         behind
             .lines()
             .skip(1)
             .take(search.context)
-            .take_while(|line: &&str| !line.to_ascii_lowercase().contains(&searched)),
+            .take_while(|line| !search.finder.is_in(line)),
     ) {
         if shown.insert(number) {
-            writeln!(below, "{number}| {}", shortened(line)).ok();
+            writeln!(below, "{}| {}", source.label(number), shortened(line)).ok();
         }
     }
-    if found.line.len() > MAX_LINE_BYTES {
-        writeln!(
-            out,
-            "{}> {}",
-            found.number,
-            excerpt(found, search.text.len())
-        )
-        .ok();
+    if hit.line.len() > MAX_LINE_BYTES {
+        writeln!(out, "{}> {}", source.label(hit.number), excerpt(hit)).ok();
     }
     out + &below
 }
@@ -160,13 +163,12 @@ fn shortened(line: &str) -> String {
 }
 
 /// The surroundings of a match, with the offset at which they begin in the result.
-fn excerpt(found: &Match<'_>, length: usize) -> String {
-    let from = found
+fn excerpt(hit: &Hit<'_>) -> String {
+    let from = hit
         .line
-        .floor_char_boundary(found.at.saturating_sub(AROUND_BYTES));
-    let to = found
-        .line
-        .floor_char_boundary(found.at + length + AROUND_BYTES);
-    let part = found.line.get(from..to).unwrap_or_default();
-    format!("(from_byte {}) …{part}…", found.begins_at + from)
+        .floor_char_boundary(hit.found.at.start.saturating_sub(AROUND_BYTES));
+    let end = hit.found.at.end.min(hit.found.at.start + MAX_LINE_BYTES);
+    let to = hit.line.floor_char_boundary(end + AROUND_BYTES);
+    let part = hit.line.get(from..to).unwrap_or_default();
+    format!("(from_byte {}) …{part}…", hit.begins_at + from)
 }

@@ -1,5 +1,6 @@
 //! Formats values for people, on a terminal or a page: cleaned text, times and sizes, results of tools.
 
+pub mod line_time;
 pub mod text;
 pub mod cut;
 pub mod format;

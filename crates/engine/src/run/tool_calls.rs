@@ -27,6 +27,8 @@ use tarsy_core::readable::cut::{ReadBack, cut};
 
 /// Read-only calls of one answer that run at the same time; a model may ask for any number.
 const MAX_CONCURRENT: usize = 16;
+/// The time for which a stored result is searched; a call that needs more says how far it came.
+const MAX_READ_TIME: Duration = Duration::from_millis(200);
 
 /// The label of a call whose tool the plan does not have.
 const UNKNOWN_SERVER: &str = "other";
@@ -149,10 +151,12 @@ impl<T: Tools, J: Journal> Batch<'_, T, J> {
                     .journal
                     .result(self.lease.session_id, request.timeline, request.event)
                     .await?;
+                let began = Instant::now();
                 read_result::answer(
                     &request,
                     stored.as_ref(),
                     plan.limits.max_tool_result_tokens,
+                    &|| began.elapsed() < MAX_READ_TIME,
                 )
             }
         };

@@ -1,5 +1,8 @@
 //! Tests of the built-in tool that reads results.
 
+mod pointer;
+mod tally;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -18,6 +21,7 @@ fn read(text: &str, arguments: &Value) -> Result<String, String> {
         &Request::parse(&arguments.to_string(), Timeline::Own)?,
         Some(&stored(text)),
         1_000,
+        &|| true,
     )
 }
 
@@ -204,7 +208,7 @@ fn a_match_in_a_long_line_is_shown_with_its_surroundings_and_offset() {
 fn only_results_of_other_tools_are_read() {
     let request = Request::parse(r#"{"event": 9}"#, Timeline::Own).unwrap();
     assert!(
-        answer(&request, None, 100)
+        answer(&request, None, 100, &|| true)
             .unwrap_err()
             .starts_with("event 9 is no result of a tool call.")
     );
@@ -213,7 +217,7 @@ fn only_results_of_other_tools_are_read() {
         text: Some("x".to_owned()),
     };
     assert!(
-        answer(&request, Some(&nested), 100)
+        answer(&request, Some(&nested), 100, &|| true)
             .unwrap_err()
             .contains("read the event that it names")
     );
@@ -222,7 +226,7 @@ fn only_results_of_other_tools_are_read() {
         text: None,
     };
     assert_eq!(
-        answer(&request, Some(&empty), 100).unwrap_err(),
+        answer(&request, Some(&empty), 100, &|| true).unwrap_err(),
         "the call of event 9 has no stored result."
     );
 }
@@ -267,6 +271,11 @@ fn the_schemas_have_every_argument_and_only_a_question_has_a_timeline() {
         "from_byte",
         "bytes",
         "search",
+        "pattern",
+        "show",
+        "per",
+        "by",
+        "pointer",
         "context",
         "from_match",
     ]
@@ -289,15 +298,20 @@ proptest! {
         text in "(Action: x|\\[event 7\\]|Final Answer:|é{1,40}|[a-c]{0,700}|\r?\n|\u{2028}){0,60}",
         from in 0_u32..4_000,
         tokens in 400_u32..2_000,
-        kind in 0_usize..3,
+        kind in 0_usize..8,
     ) {
         let arguments = match kind {
             0 => json!({"event": 7, "from_line": from % 40 + 1}),
             1 => json!({"event": 7, "from_byte": from}),
+            2 => json!({"event": 7, "pattern": "a|x", "from_match": from % 9 + 1}),
+            3 => json!({"event": 7, "pattern": "(.*)", "by": "group"}),
+            4 => json!({"event": 7, "pattern": "[a-c]", "show": "numbers"}),
+            5 => json!({"event": 7, "pointer": "/*", "show": "count", "by": "group"}),
+            6 => json!({"event": 7, "pointer": "/*"}),
             _ => json!({"event": 7, "search": "a", "from_match": from % 9 + 1}),
         };
         let request = Request::parse(&arguments.to_string(), Timeline::Own).unwrap();
-        if let Ok(part) = answer(&request, Some(&stored(&text)), tokens) {
+        if let Ok(part) = answer(&request, Some(&stored(&text)), tokens, &|| true) {
             prop_assert!(part.len() <= bytes_of(tokens).max(700), "{}", part.len());
             for line in part.lines().skip(1) {
                 let is_ours = line.starts_with('[') && !line.starts_with("[event");
