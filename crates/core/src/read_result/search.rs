@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
 use super::WholeResult;
-use super::finder::{Finder, Hit, PART_BYTES, Stop, Unread, each_hit};
+use super::finder::{Finder, Hit, Lines, PART_BYTES, Stop, Unread, each_hit};
 use super::request::Search;
 use crate::readable::text::beginning;
 
@@ -35,7 +35,7 @@ pub(super) fn search(source: &WholeResult<'_>, search: &Search) -> Result<String
             ),
             Some(line) => format!(
                 "{searched} is not in the lines before {line}; {}",
-                goes_on(line)
+                goes_on(line, search.lines)
             ),
         });
     }
@@ -63,7 +63,7 @@ pub(super) fn search(source: &WholeResult<'_>, search: &Search) -> Result<String
     };
     let note = match unread {
         _ if last < total => format!("[more: from_match {}]", last + 1),
-        Some(line) => format!("[{}]", goes_on(line)),
+        Some(line) => format!("[{}]", goes_on(line, search.lines)),
         None => "[no more matches]".to_owned(),
     };
     Ok(format!(
@@ -73,9 +73,15 @@ pub(super) fn search(source: &WholeResult<'_>, search: &Search) -> Result<String
     ))
 }
 
-/// The words about a reading that stopped before this line because its time was used up.
-pub(super) fn goes_on(line: usize) -> String {
-    format!("the time of a call was used up there: from_line {line} goes on")
+/// The words about a reading of these lines that stopped before `line` because its time was used up.
+pub(super) fn goes_on(line: usize, lines: Lines) -> String {
+    if line == lines.from {
+        format!(
+            "the time of a call is too short for line {line}: search for a text, or give a pointer into JSON"
+        )
+    } else {
+        format!("the time of a call was used up there: from_line {line} goes on")
+    }
 }
 
 /// The words about lines that a pattern met in parts only.

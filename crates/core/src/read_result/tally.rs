@@ -59,7 +59,7 @@ pub(super) fn tally(source: &WholeResult<'_>, tally: &Tally) -> Result<String, S
             "{left_out} more rows do not fit: give a longer period, or from_line and lines"
         ));
     }
-    notes.extend(unread.map(goes_on));
+    notes.extend(unread.map(|line| goes_on(line, tally.lines)));
     let notes: String = notes.iter().map(|note| format!("[{note}]\n")).collect();
     let heading = source.heading(&sums.counted(source, &tally.finder));
     Ok(format!("{heading}{shown}{notes}").trim_end().to_owned())

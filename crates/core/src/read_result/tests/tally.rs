@@ -169,6 +169,19 @@ fn a_call_whose_time_is_used_up_says_how_far_it_came() {
          [the time of a call was used up there: from_line 101 goes on]"
     );
     looks.set(0);
+    let parts = "a,".repeat(1 << 20);
+    let long = answer(
+        &request(json!({"event": 5, "pattern": "b"})),
+        Some(&stored(&parts)),
+        1_000,
+        &limited,
+    );
+    assert_eq!(
+        long.unwrap_err(),
+        "the pattern \"b\" is not in the lines before 1; the time of a call is too short for line 1: search for a text, \
+         or give a pointer into JSON"
+    );
+    looks.set(0);
     let none = request(json!({"event": 5, "pattern": "nope"}));
     assert!(
         answer(&none, Some(&stored(&text)), 1_000, &limited)
