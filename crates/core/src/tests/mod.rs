@@ -7,4 +7,5 @@ mod fallback;
 mod refused_tools;
 mod survival;
 mod rebuilt_requests;
+mod prefixes;
 mod quoting;
