@@ -252,6 +252,8 @@ impl FieldReader {
     /// A line without a label.
     fn text(&mut self, line: &str, found: &mut Fields) {
         let Some(label) = self.open else { return };
+        // A model may quote its whole report.
+        let line = line.trim_start_matches(['>', ' ']);
         match item(line) {
             Some(text) => found.add(label, text),
             // This line is the text of a label that stands alone. A paragraph after a list is no item of it.

@@ -3,6 +3,7 @@
 mod flows;
 mod cut_answers;
 mod answer_check;
+mod asked_once;
 mod fallback;
 mod refused_tools;
 mod survival;

@@ -1,5 +1,7 @@
 //! Tests of the form: each field in the styles of models.
 
+mod styles;
+
 use super::*;
 
 /// An analysis in its form, and its fields.
