@@ -282,6 +282,7 @@ fn built_in() -> Settings {
         summarize_over: Some(0),
         summarize_with: None,
         max_tokens: Some(0),
+        check_figures: Some(true),
     }
 }
 

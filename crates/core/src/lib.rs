@@ -31,6 +31,7 @@ pub mod sources;
 pub mod intake;
 pub mod routing;
 pub mod clock;
+pub mod figures;
 pub mod plan;
 pub mod runbook;
 mod tool_descriptions;

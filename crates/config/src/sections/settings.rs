@@ -63,6 +63,10 @@ pub struct Settings {
     #[serde(skip_serializing_if = "is_default")]
     #[schemars(range(max = 1_000_000_000))]
     pub max_tokens: Option<u32>,
+    /// Whether each number and time in the lines Cause and Evidence has to occur in what they cite: by default true.
+    /// An answer with others is asked for once more, and an analysis with others is marked.
+    #[serde(skip_serializing_if = "is_default")]
+    pub check_figures: Option<bool>,
 }
 
 impl Settings {
@@ -95,6 +99,7 @@ impl Settings {
                 .clone()
                 .or_else(|| lower.summarize_with.clone()),
             max_tokens: self.max_tokens.or(lower.max_tokens),
+            check_figures: self.check_figures.or(lower.check_figures),
         }
     }
 

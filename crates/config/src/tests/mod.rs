@@ -51,6 +51,7 @@ fn without_a_file_one_agent_investigates_everything_with_a_recording() {
         summarize_over: Some(0),
         summarize_with: None,
         max_tokens: Some(0),
+        check_figures: Some(true),
     };
     assert_eq!(
         config.defaults,

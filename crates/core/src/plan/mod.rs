@@ -126,6 +126,9 @@ pub struct AgentPlan {
     /// Whether a final answer is checked before it counts; absent in older plans.
     #[serde(default, skip_serializing_if = "is_default")]
     pub answer_check: AnswerCheck,
+    /// Whether the numbers and times in cause and evidence have to occur in what they cite; not in older plans.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub checks_figures: bool,
     /// The times that its messages state; absent in older plans, whose messages state none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockPlan>,

@@ -15,6 +15,8 @@ pub enum Mark {
     Unknown,
     /// The analysis names no cause.
     NoCause,
+    /// The analysis has a number or a time that nothing it cites has.
+    Unsupported,
     /// The analysis cites an event that is no result.
     UnknownSource,
     /// The analyses of several agents, because their synthesis failed.
@@ -49,7 +51,9 @@ impl Mark {
         match self {
             Self::Unknown => "marked",
             Self::NoCause => "no cause",
-            Self::UnknownSource | Self::NotCombined | Self::MissingServer => "partly proven",
+            Self::Unsupported | Self::UnknownSource | Self::NotCombined | Self::MissingServer => {
+                "partly proven"
+            }
             Self::Incomplete => "incomplete",
             Self::CallsFailed | Self::NoSource | Self::NotLooked | Self::NoTools => "unproven",
         }
@@ -60,6 +64,9 @@ impl Mark {
         match self {
             Self::Unknown => "The analysis has a mark that this version of tarsy does not know.",
             Self::NoCause => "The analysis names no cause.",
+            Self::Unsupported => {
+                "Partly proven: the analysis has a number or a time that no result it cites has."
+            }
             Self::UnknownSource => {
                 "Partly proven: the analysis cites events that are no results, marked [42?]."
             }
@@ -84,7 +91,7 @@ impl Mark {
     pub fn covers(self) -> bool {
         matches!(
             self,
-            Self::NoCause | Self::UnknownSource | Self::NotCombined
+            Self::NoCause | Self::Unsupported | Self::UnknownSource | Self::NotCombined
         )
     }
 

@@ -227,11 +227,7 @@ pub fn agent_plan(strategy: Strategy, tools: Vec<ToolSpec>) -> AgentPlan {
         user_prompt: "user".to_owned(),
         conclusion_prompt: "conclude".to_owned(),
         result_form: ResultForm::Indented,
-        citable: None,
-        omitted_tools: 0,
-        summaries: None,
-        answer_check: AnswerCheck::Off,
-        clock: None,
+        ..AgentPlan::default()
     }
 }
 
@@ -278,6 +274,7 @@ impl Simulation {
             limits: self.limits,
             summaries,
             answer_check: self.answer_check,
+            checks_figures: self.answer_check == AnswerCheck::Once,
             clock,
             ..plan
         })

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::numbers::SearchedTexts;
 use super::phrases::{first_advised, first_in, folded};
 use super::rubric::{Decisive, Phrases, Rubric};
 use crate::evidence::Evidence;
 use tarsy_core::execution::event_refs::cited;
+use tarsy_core::figures::SearchedTexts;
 use tarsy_core::react::ReplyKind;
 use tarsy_core::summary::executive_summary;
 use tarsy_core::timeline::{EventType, TimelineEvent};

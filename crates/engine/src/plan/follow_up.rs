@@ -85,6 +85,7 @@ pub fn plan(
     let agent = AgentPlan {
         citable: Some(thread.citable()),
         answer_check: AnswerCheck::Once,
+        checks_figures: false,
         ..agent
     };
     let stage = StagePlan {

@@ -94,6 +94,7 @@ const ASKED_AGAIN: &[&str] = &[
     "no_cause",
     "no_source",
     "unknown_source",
+    "unsupported",
 ];
 
 /// The marks of analyses; `none` is one without a mark.
@@ -101,6 +102,7 @@ const MARKS: &[&str] = &[
     "none",
     "unknown",
     "no_cause",
+    "unsupported",
     "unknown_source",
     "not_combined",
     "missing_server",

@@ -15,7 +15,7 @@ use tarsy_core::execution::decide::{Decision, decide};
 use tarsy_core::execution::entry::{Answer, Entry};
 use tarsy_core::execution::results::CallError;
 use tarsy_core::execution::state::State;
-use tarsy_core::plan::{AgentPlan, AnswerCheck, Limits, ResultForm, Strategy};
+use tarsy_core::plan::{AgentPlan, Strategy};
 use tarsy_core::projection::{Measured, project};
 use tarsy_core::react::{self, ReplyKind};
 use tarsy_core::timeline::{EventDraft, EventStatus, EventType};
@@ -131,19 +131,8 @@ fn called_tools(strategy: Strategy, answer: &Answer) -> Vec<String> {
 
 fn plan(strategy: Strategy, tools: Vec<String>) -> AgentPlan {
     AgentPlan {
-        name: String::new(),
         strategy,
-        limits: Limits::default(),
-        providers: Vec::new(),
         tools: tools.into_iter().map(super::tool).collect(),
-        system_prompt: String::new(),
-        user_prompt: String::new(),
-        conclusion_prompt: String::new(),
-        result_form: ResultForm::Bare,
-        citable: None,
-        omitted_tools: 0,
-        summaries: None,
-        answer_check: AnswerCheck::Off,
-        clock: None,
+        ..AgentPlan::default()
     }
 }

@@ -15,8 +15,8 @@ use tarsy_core::execution::entry::{
 };
 use tarsy_core::ids::{ExecutionId, SessionId, WorkerId};
 use tarsy_core::plan::{
-    AgentPlan, AnswerCheck, FORMAT_VERSION, Limits, Plan, ProviderPlan, ResultForm, StagePlan,
-    Strategy, SuccessPolicy,
+    AgentPlan, FORMAT_VERSION, Limits, Plan, ProviderPlan, ResultForm, StagePlan, Strategy,
+    SuccessPolicy,
 };
 use tarsy_core::timeline::{EventDraft, EventType};
 use tarsy_engine::ports::{
@@ -110,16 +110,11 @@ pub(crate) fn plan() -> Plan {
                     strategy: Strategy::NativeThinking,
                     limits: Limits::default(),
                     providers: vec![provider()],
-                    tools: vec![],
                     system_prompt: "be brief".into(),
                     user_prompt: "what happened?".into(),
                     conclusion_prompt: "conclude".into(),
                     result_form: ResultForm::Indented,
-                    citable: None,
-                    omitted_tools: 0,
-                    summaries: None,
-                    answer_check: AnswerCheck::Off,
-                    clock: None,
+                    ..AgentPlan::default()
                 }
                 .into(),
             ],

@@ -5,6 +5,7 @@
 //! analysis but of an answer ([`verdict`](super::verdict)). What the answer that counts still lacks is its mark
 //! ([`proof`](super::proof)).
 
+use super::figures;
 use super::proof::{Sources, sources};
 use crate::execution::entry::{About, Answer, Entry, Fault, Usage};
 use crate::execution::state::State;
@@ -26,6 +27,7 @@ fn message(fault: Fault, sources: &Sources) -> String {
                 .collect();
             format!("No result has the number {}.", numbers.join(" or "))
         }
+        Fault::Unsupported => figures::message(&sources.unsupported),
     }
 }
 
@@ -48,6 +50,7 @@ fn faults(state: &State, analysis: &str, sources: &Sources, usage: Usage) -> Vec
             Fault::NoCause => is_investigation && !names_cause(analysis),
             Fault::NoSource => is_first && state.has_looked && sources.are_none(),
             Fault::UnknownSource => !sources.unknown.is_empty(),
+            Fault::Unsupported => is_investigation && !sources.unsupported.is_empty(),
         })
         .collect()
 }

@@ -2,5 +2,6 @@
 
 pub mod verdict;
 pub mod check;
+mod figures;
 pub mod proof;
 pub(super) mod cut;

@@ -1,5 +1,6 @@
 //! The sources of an analysis, and the mark for missing ones.
 
+use super::figures::{Unsupported, unsupported};
 use crate::execution::cited_events::{cited, unknown};
 use crate::execution::entry::{Answer, Entry, Mark};
 use crate::execution::state::State;
@@ -11,6 +12,8 @@ use crate::summary::{fields, names_cause};
 pub(super) struct Sources {
     /// Numbers of its cause and evidence that are no results.
     pub(super) unknown: Vec<u64>,
+    /// Its numbers and times that no source has.
+    pub(super) unsupported: Vec<Unsupported>,
     has_known: bool,
     /// Results have numbers, so a source is missing if none is cited.
     are_numbered: bool,
@@ -30,6 +33,7 @@ pub(super) fn sources(state: &State, analysis: &str, answer: Option<&Answer>) ->
     let Some(known) = state.citable() else {
         return Sources {
             unknown: Vec::new(),
+            unsupported: Vec::new(),
             has_known: false,
             are_numbered: false,
         };
@@ -41,15 +45,22 @@ pub(super) fn sources(state: &State, analysis: &str, answer: Option<&Answer>) ->
     let has_known = has_number
         || state.answered_tools().any(|tool| names(&claims, tool))
         || has_native_work(state, answer);
+    // What the provider's own tools have found is not shown as it is.
+    let is_checked = has_known && !has_native_work(state, answer);
     Sources {
         unknown: unknown(&claims, &known),
+        unsupported: if is_checked {
+            unsupported(state, analysis)
+        } else {
+            Vec::new()
+        },
         has_known,
         are_numbered: true,
     }
 }
 
 /// Whether a text has the name of a tool in brackets, as it is called or as it is written.
-fn names(text: &str, tool: &str) -> bool {
+pub(super) fn names(text: &str, tool: &str) -> bool {
     text.contains(&format!("[{tool}]"))
         || text.contains(&format!("[{}]", tool.replacen('.', "__", 1)))
 }
@@ -88,6 +99,7 @@ pub fn mark(state: &State, analysis: &str, answer: Option<&Answer>) -> Option<Ma
                 !has_context && !has_native_work && state.has_looked && !state.has_answer_of_tool()
             }
             Mark::UnknownSource => !sources.unknown.is_empty(),
+            Mark::Unsupported => !sources.unsupported.is_empty(),
             Mark::NoCause => !names_cause(analysis),
             Mark::Unknown | Mark::NotCombined | Mark::MissingServer | Mark::Incomplete => false,
         })

@@ -26,6 +26,8 @@ pub enum Fault {
     NoSource,
     /// Cause or evidence cite an event that is no result.
     UnknownSource,
+    /// Cause or evidence have a number or a time that nothing they cite has.
+    Unsupported,
 }
 
 crate::words!(pub Fault, pub ALL);

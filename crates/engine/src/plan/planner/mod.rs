@@ -177,6 +177,7 @@ pub(super) fn agent_plan(
         citable: None,
         summaries,
         answer_check: AnswerCheck::Once,
+        checks_figures: settings.check_figures.unwrap_or(true),
         clock: None,
     })
 }
