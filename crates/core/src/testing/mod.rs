@@ -232,6 +232,7 @@ pub fn agent_plan(strategy: Strategy, tools: Vec<ToolSpec>) -> AgentPlan {
         summaries: None,
         answer_check: AnswerCheck::Off,
         clock: None,
+        wrap_up_ms: 0,
     }
 }
 

@@ -145,5 +145,6 @@ fn plan(strategy: Strategy, tools: Vec<String>) -> AgentPlan {
         summaries: None,
         answer_check: AnswerCheck::Off,
         clock: None,
+        wrap_up_ms: 0,
     }
 }

@@ -120,6 +120,7 @@ pub(crate) fn plan() -> Plan {
                     summaries: None,
                     answer_check: AnswerCheck::Off,
                     clock: None,
+                    wrap_up_ms: 0,
                 }
                 .into(),
             ],
