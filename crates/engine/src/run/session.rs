@@ -290,7 +290,7 @@ struct Totals {
     tool_calls: u32,
     usage: Usage,
     reason: Option<StopReason>,
-    /// The most serious mark of the analyses of the stage that the session has its analysis of, and of those that weigh in any stage.
+    /// The most serious mark of the analyses that the session ends with, and of those that weigh in any stage.
     mark: Option<Mark>,
     /// The last update that every analysis of the last stage knew; `None` without an analysis.
     covered_updates: Option<u32>,
