@@ -42,7 +42,7 @@ pub(super) struct Batch<'a, T, J> {
     pub(super) state: &'a State,
     pub(super) deadline: Instant,
     /// Read-only calls end here, and no call is sent behind it. The outcome of a call that may change something counts:
-    /// it goes on.
+    /// it continues.
     pub(super) soft_deadline: Option<Instant>,
 }
 
@@ -53,7 +53,7 @@ struct Completed {
     duration: Duration,
 }
 
-/// The end of a call.
+/// The reply of a call, or the reason why it has none.
 enum CallEnd {
     Replied(ToolReply),
     /// Not sent, because the time of the iteration was used up.
