@@ -277,6 +277,7 @@ fn built_in() -> Settings {
         tools: None,
         max_iterations: Some(limits.max_iterations),
         iteration_timeout: Some(Duration::from_millis(limits.iteration_timeout_ms)),
+        wrap_up: None,
         max_timeouts: Some(limits.max_timeouts),
         max_tool_result_tokens: Some(limits.max_tool_result_tokens),
         summarize_over: Some(0),

@@ -222,6 +222,8 @@ mod tests {
             StopReason::AttemptsExhausted,
             StopReason::NotInvestigated,
             StopReason::AlertResolved,
+            StopReason::CutAnswers,
+            StopReason::TimeBudget,
         ];
         each_is_read(all, StopReason::as_str);
         assert_eq!(

@@ -44,6 +44,10 @@ pub struct Settings {
     /// The time limit of one iteration, for its model call and its tool calls together.
     #[serde(with = "As::<Secs<1, 3_600>>", skip_serializing_if = "is_default")]
     pub iteration_timeout: Option<Duration>,
+    /// The part of the session's time that is kept for the conclusion; 0 to keep none. By default that of
+    /// `iteration_timeout`, but at least 30 s and at most 5 min.
+    #[serde(with = "As::<Secs<0, 3_600>>", skip_serializing_if = "is_default")]
+    pub wrap_up: Option<Duration>,
     /// The number of consecutive time-outs that ends the execution.
     #[serde(skip_serializing_if = "is_default")]
     #[schemars(range(min = 1, max = 100))]
@@ -91,6 +95,7 @@ impl Settings {
             tools: self.tools.clone().or_else(|| lower.tools.clone()),
             max_iterations: self.max_iterations.or(lower.max_iterations),
             iteration_timeout: self.iteration_timeout.or(lower.iteration_timeout),
+            wrap_up: self.wrap_up.or(lower.wrap_up),
             max_timeouts: self.max_timeouts.or(lower.max_timeouts),
             max_tool_result_tokens: self.max_tool_result_tokens.or(lower.max_tool_result_tokens),
             summarize_over: self.summarize_over.or(lower.summarize_over),

@@ -46,6 +46,7 @@ fn without_a_file_one_agent_investigates_everything_with_a_recording() {
         tools: None,
         max_iterations: Some(20),
         iteration_timeout: Some(Duration::from_secs(120)),
+        wrap_up: None,
         max_timeouts: Some(2),
         max_tool_result_tokens: Some(8_000),
         summarize_over: Some(0),

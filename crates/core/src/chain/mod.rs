@@ -17,7 +17,11 @@
 //! | completed, but an execution was cancelled or timed out, and another stage is planned | cancelled, timed out |
 //! | failed, timed out, cancelled | the same; no later stage begins |
 //!
+//! A session that ends by the deadline or a cancel takes over the findings of the last stage that has any.
+//!
 //! The agents of a stage get the findings of the stage before it, and none of earlier ones.
+
+mod reserve;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -27,6 +31,8 @@ use super::execution::recovery::Recovery;
 use super::ids::ExecutionId;
 use super::plan::{Plan, SuccessPolicy};
 use super::timeline::{EventDraft, EventType};
+
+pub use self::reserve::Reserve;
 
 /// A session as the store returns it when a worker resumes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -209,6 +215,16 @@ pub struct Conclusion {
     pub analysis: Option<String>,
     /// The errors of the stage that ended the chain.
     pub error: Option<String>,
+    /// The stage that the analysis is taken over from; `None` for the analysis of a chain that was completed.
+    pub taken_over_from: Option<u32>,
+}
+
+/// The findings that a session takes over which ends before its chain does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Findings {
+    pub analysis: String,
+    /// The number of their stage, counted from 1.
+    pub stage_no: u32,
 }
 
 /// Decides from the committed steps alone.
@@ -217,28 +233,48 @@ pub fn next(record: &SessionRecord) -> Next {
         return Next::Begin(1);
     };
     let following = stage.stage_no + 1;
-    let finish = |status, analysis, error| {
-        Next::Finish(Conclusion {
-            status,
-            analysis,
-            error,
-        })
-    };
     match stage.status {
         RunStatus::Running => run_or_end(record, stage),
         status @ RunStatus::Completed if record.plan.stage(following).is_none() => {
-            finish(status, analysis(record, stage), None)
+            Next::Finish(Conclusion {
+                status,
+                analysis: analysis(record, stage),
+                error: None,
+                taken_over_from: None,
+            })
         }
         RunStatus::Completed => match stop(stage) {
-            Some(status) => finish(status, None, None),
+            Some(status) => cut_short(record, status, None),
             None => Next::Begin(following),
         },
         status @ (RunStatus::Unknown(_)
         | RunStatus::Failed
         | RunStatus::Cancelled
         | RunStatus::TimedOut
-        | RunStatus::Limited) => finish(status, None, errors(record, stage)),
+        | RunStatus::Limited) => cut_short(record, status, errors(record, stage)),
     }
+}
+
+/// The end of a session whose chain was not completed. A stop leaves what was found before it.
+fn cut_short(record: &SessionRecord, status: RunStatus, error: Option<String>) -> Next {
+    let is_stop = matches!(status, RunStatus::Cancelled | RunStatus::TimedOut);
+    let found = if is_stop { findings(record) } else { None };
+    Next::Finish(Conclusion {
+        status,
+        taken_over_from: found.as_ref().map(|found| found.stage_no),
+        analysis: found.map(|found| found.analysis),
+        error,
+    })
+}
+
+/// The findings of the last stage that has any.
+pub fn findings(record: &SessionRecord) -> Option<Findings> {
+    record.stages.iter().rev().find_map(|stage| {
+        Some(Findings {
+            analysis: analysis(record, stage)?,
+            stage_no: stage.stage_no,
+        })
+    })
 }
 
 /// The execution whose reason the session takes over: the first one of the last stage that ended with `status`.

@@ -105,16 +105,21 @@ fn the_table_of_outcomes_holds_for_every_pair_of_executions() {
                     Next::Begin(2) => "next stage".to_owned(),
                     Next::Finish(Conclusion {
                         status,
-                        analysis: None,
+                        analysis,
                         error,
+                        taken_over_from,
                     }) => {
+                        assert_eq!(taken_over_from, analysis.as_ref().map(|_| 1));
                         format!(
-                            "{}{}",
+                            "{}{}{}",
                             status.as_str(),
-                            error.map(|e| format!(" ({e})")).unwrap_or_default()
+                            error.map(|e| format!(" ({e})")).unwrap_or_default(),
+                            analysis
+                                .map(|found| format!(", {found}"))
+                                .unwrap_or_default()
                         )
                     }
-                    other @ (Next::Begin(_) | Next::Run(_) | Next::End(_) | Next::Finish(_)) => {
+                    other @ (Next::Begin(_) | Next::Run(_) | Next::End(_)) => {
                         panic!("{other:?}")
                     }
                 };
@@ -157,6 +162,7 @@ fn the_end_of_the_only_agent_ends_stage_and_session_alike() {
                 status,
                 analysis: None,
                 error,
+                taken_over_from: None,
             });
             assert_eq!(
                 next(&record),
@@ -183,7 +189,8 @@ fn the_first_execution_that_ended_like_the_session_decides() {
         Next::Finish(Conclusion {
             status: Failed,
             analysis: None,
-            error: expected
+            error: expected,
+            taken_over_from: None,
         })
     );
     assert_eq!(
@@ -245,6 +252,7 @@ fn a_plan_that_ends_with_several_agents_ends_with_what_they_found() {
             status: Completed,
             analysis: Some(analysis.to_owned()),
             error: None,
+            taken_over_from: None,
         })
     };
     assert_eq!(next(&record), finish("found by 1"));
@@ -253,6 +261,35 @@ fn a_plan_that_ends_with_several_agents_ends_with_what_they_found() {
         next(&record),
         finish("### a\n\nfound by 1\n\n### b\n\nfound by 2")
     );
+}
+
+#[test]
+fn a_stop_in_a_later_stage_leaves_the_findings_of_the_last_one_that_has_any() {
+    for (status, expected) in [
+        (TimedOut, Some("found in 2")),
+        (Cancelled, Some("found in 2")),
+        (Failed, None),
+    ] {
+        let mut record = session(&[(SuccessPolicy::Any, 1); 4]);
+        for stage_no in [1, 2, 3] {
+            begin(&mut record, stage_no);
+            let stage = record.stages.last_mut().unwrap();
+            let ends = if stage_no == 3 { status } else { Completed };
+            end(&mut stage.executions[0], ends);
+            stage.status = ends;
+            if stage_no < 3 {
+                stage.executions[0].analysis = Some(format!("found in {stage_no}"));
+            }
+        }
+        let error = (status == Failed).then(|| "error of 1".to_owned());
+        let finish = Next::Finish(Conclusion {
+            status,
+            analysis: expected.map(str::to_owned),
+            error,
+            taken_over_from: expected.map(|_| 2),
+        });
+        assert_eq!(next(&record), finish, "{status:?}");
+    }
 }
 
 /// Brings a session to its end: `pick` chooses which of the running executions ends next. Returns the end and the

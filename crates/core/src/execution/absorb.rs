@@ -154,7 +154,7 @@ pub fn given_up(state: &State, error: &str) -> Entry {
 
 /// The end of an execution that gets no further answer. An earlier one that was whole, or the last one that was cut
 /// off, takes its place.
-pub(crate) fn without_answer(state: &State, outcome: Outcome) -> Entry {
+pub fn without_answer(state: &State, outcome: Outcome) -> Entry {
     match &state.so_far {
         Some(AnswerSoFar { analysis, mark }) => completed(state, analysis, *mark, None),
         None => Entry::Ended { outcome },

@@ -3,7 +3,8 @@
 use super::absorb::{given_up, without_answer};
 use super::entry::{Entry, NotSent, Outcome, Role, StopReason, ToolCall};
 use super::results::{
-    NOT_RUN_AGAIN, NOT_SENT, REFUSED_BY_PROVIDER, lost, not_sent, repeats_itself, unknown_tool,
+    NOT_RUN_AGAIN, NOT_SENT, NOT_SENT_TIME_USED_UP, REFUSED_BY_PROVIDER, lost, not_sent,
+    repeats_itself, unknown_tool,
 };
 use super::state::{OpenCall, State};
 use super::summaries::{LongResult, MAX_AT_ONCE};
@@ -137,6 +138,12 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
         // A worker that crashed may have sent it. It may change something, so it is never sent again.
         return Decision::Append(lost(strategy, &first.call));
     }
+    if state.is_out_of_time() {
+        // A changing call that may have been sent is lost, as above; the next step decides about it.
+        let open = state.open_calls().iter();
+        let open = open.take_while(|open| !open.started).map(|open| &open.call);
+        return refused(strategy, open, NOT_SENT_TIME_USED_UP, NotSent::NoTime);
+    }
     if state.refuses_calls() {
         return refused(strategy, open, NOT_RUN_AGAIN, NotSent::Repeated);
     }
@@ -223,9 +230,7 @@ fn next_iteration(state: &State) -> Decision {
     if let Some((limit, reason)) = used_up(state) {
         return match failure {
             // No limit is reached, or the model does answer: it may still conclude.
-            Some(_) if reason == StopReason::AlertResolved || state.cut_answers > 0 => {
-                conclude(state, reason)
-            }
+            Some(_) if is_stop(reason) || state.cut_answers > 0 => conclude(state, reason),
             Some(error) => failed(
                 state,
                 format!("{limit} reached with last interaction failed: {error}"),
@@ -262,6 +267,11 @@ fn due_summaries(state: &State) -> Option<Vec<LongResult>> {
     (may_ask && long.len() > 0).then(|| long.cloned().collect())
 }
 
+/// Whether the reason is no limit of the agent, but comes from outside and leaves time for a conclusion.
+fn is_stop(reason: StopReason) -> bool {
+    matches!(reason, StopReason::AlertResolved | StopReason::TimeBudget)
+}
+
 fn is_budget_used_up(state: &State) -> bool {
     let max_tokens = state.plan().limits.max_tokens;
     max_tokens > 0 && state.usage().total() >= max_tokens
@@ -270,6 +280,9 @@ fn is_budget_used_up(state: &State) -> bool {
 /// The limit that is reached, as a text for people and as a stop reason; no iteration follows then.
 fn used_up(state: &State) -> Option<(String, StopReason)> {
     let limits = state.plan().limits;
+    if state.is_out_of_time() {
+        return Some(("time budget".to_owned(), StopReason::TimeBudget));
+    }
     if state.refuses_calls() {
         return Some((
             "limit of repeated calls".to_owned(),

@@ -132,6 +132,9 @@ pub struct AgentPlan {
     /// The times that its messages state; absent in older plans, whose messages state none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockPlan>,
+    /// The part of the session's time that is kept for its conclusion, in milliseconds; 0 for none, as in older plans.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub wrap_up_ms: u64,
 }
 
 /// Whether a final answer is checked before it counts.
@@ -146,6 +149,11 @@ pub enum AnswerCheck {
 }
 
 impl AgentPlan {
+    /// Whether a part of the session's time is kept for its conclusion. An agent without tools has only one answer.
+    pub fn wraps_up(&self) -> bool {
+        self.wrap_up_ms > 0 && self.strategy.uses_tools()
+    }
+
     /// The tool of this full name.
     pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
         self.tools.iter().find(|tool| tool.name == name)

@@ -23,6 +23,8 @@ pub enum Mark {
     NotCombined,
     /// A server of tools was unavailable when the investigation began.
     MissingServer,
+    /// The findings of one stage, because the session was stopped before its end.
+    OfStage,
     /// Every call of a tool ended with an error.
     CallsFailed,
     /// The analysis cites no result.
@@ -51,9 +53,11 @@ impl Mark {
         match self {
             Self::Unknown => "marked",
             Self::NoCause => "no cause",
-            Self::Unsupported | Self::UnknownSource | Self::NotCombined | Self::MissingServer => {
-                "partly proven"
-            }
+            Self::Unsupported
+            | Self::UnknownSource
+            | Self::NotCombined
+            | Self::MissingServer
+            | Self::OfStage => "partly proven",
             Self::Incomplete => "incomplete",
             Self::CallsFailed | Self::NoSource | Self::NotLooked | Self::NoTools => "unproven",
         }
@@ -75,6 +79,9 @@ impl Mark {
             }
             Self::MissingServer => {
                 "Partly proven: a tool server was unavailable, and its tools were not used."
+            }
+            Self::OfStage => {
+                "Partly proven: these are the findings of one stage, because the investigation was stopped before its end."
             }
             Self::CallsFailed => "Unproven: every call of a tool ended with an error.",
             Self::NoSource => "Unproven: the analysis cites no result of a tool.",

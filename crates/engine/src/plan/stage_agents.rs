@@ -1,6 +1,7 @@
 //! The agents of a stage with their settings: replicas, and the synthesis after several agents. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use tarsy_config::{AgentChain, Config, Settings, Stage, StageAgent, Synthesis, builtin};
 use tarsy_core::plan::{Limits, Strategy};
@@ -93,6 +94,18 @@ pub(super) fn limits(settings: &Settings) -> Limits {
         max_tokens: settings.max_tokens.map_or(built_in.max_tokens, u64::from),
         max_calls: built_in.max_calls,
     }
+}
+
+/// The default of `wrap_up` is the time of an iteration within these bounds.
+const MIN_WRAP_UP: Duration = Duration::from_secs(30);
+const MAX_WRAP_UP: Duration = Duration::from_secs(300);
+
+/// The time that an agent with these settings keeps for its conclusion, in milliseconds.
+pub(super) fn wrap_up_ms(settings: &Settings) -> u64 {
+    let iteration = Duration::from_millis(limits(settings).iteration_timeout_ms);
+    let default = iteration.clamp(MIN_WRAP_UP, MAX_WRAP_UP);
+    let wrap_up = settings.wrap_up.unwrap_or(default);
+    u64::try_from(wrap_up.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Whether a synthesis is added after the stage at `index`: the stage has several agents, and the next stage of the

@@ -5,8 +5,8 @@
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::SetOnce;
@@ -107,6 +107,7 @@ struct Steps {
 #[derive(Clone, Debug)]
 pub struct Control {
     stop: Arc<SetOnce<StopReason>>,
+    deadline: Arc<OnceLock<Instant>>,
     lost: CancellationToken,
     drain: CancellationToken,
     asked_at: Instant,
@@ -125,6 +126,7 @@ impl Control {
     pub fn new(asked_at: Instant, renewal_timeout: Duration, drain: CancellationToken) -> Self {
         Self {
             stop: Arc::default(),
+            deadline: Arc::default(),
             lost: CancellationToken::new(),
             drain,
             asked_at,
@@ -218,10 +220,16 @@ impl Control {
     /// Asks the run to stop at its deadline, when `remaining` has passed. Dropping the handle stops the timer.
     pub(crate) fn stop_after(&self, remaining: Duration) -> AbortOnDropHandle<()> {
         let control = self.clone();
+        let deadline = *self.deadline.get_or_init(|| Instant::now() + remaining);
         AbortOnDropHandle::new(tokio::spawn(async move {
-            tokio::time::sleep(remaining).await; // the deadline itself
+            tokio::time::sleep_until(deadline).await; // the deadline itself
             control.stop(StopReason::Deadline);
         }))
+    }
+
+    /// The deadline of the session; `None` before [`stop_after`](Self::stop_after).
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.deadline.get().copied()
     }
 
     /// The reason why the run was asked to stop.

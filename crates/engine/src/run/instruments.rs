@@ -77,6 +77,8 @@ pub(super) fn facts(ids: Ids, state: &State, entries: &[Entry]) {
                 %session_id, %execution_id, reason = reason.as_str(), iterations = state.iteration(),
                 max_iterations = state.plan().limits.max_iterations, "conclusion forced"
             );
+            metrics::counter!("tarsy_conclusions_forced_total", "reason" => reason.as_str())
+                .increment(1);
         } else if let Some(to) = entry.switched_to() {
             switched(ids, state, to, entries);
         }

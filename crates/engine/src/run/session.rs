@@ -4,20 +4,21 @@ use std::sync::Arc;
 
 use serde_json::{Map, json};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use super::control::{Control, Interrupted, ReleaseReason};
-use super::execution::{Assignment, Execution};
+use super::execution::{Assignment, Execution, SHORTEST_CONCLUSION};
 use super::performed::now;
 use super::progress::{ExecutionTotals, Progress, apply};
-use super::session_end::{SessionEnded, commit_end, sentence};
+use super::session_end::{SessionEnded, commit_end, end_early, sentence};
 use crate::ports::{
     ExecutionBegin, Feed, Journal, Lease, RunStatus, SessionEnd, SessionRecord, SessionStep,
     StageBegin, StageBegun, StageChange, StageEnd, StageEnded,
 };
 use crate::trace::gen_ai;
 use crate::world::{Ports, World};
-use tarsy_core::chain::{self, Conclusion, Next, OpenStage};
+use tarsy_core::chain::{self, Conclusion, EarlyEnd, Next, OpenStage, Reserve};
 use tarsy_core::execution::entry::{Mark, StopReason, Usage};
 use tarsy_core::execution::state::State;
 use tarsy_core::ids::{ExecutionId, SessionId};
@@ -42,7 +43,9 @@ impl<W: World> LeasedSession<W> {
     /// When another worker owns the session, or the session has to be released.
     pub async fn run(mut self) -> Result<SessionEnded, Interrupted> {
         // Only the owner of the lease writes to these rows, so the run knows them once it has read them.
-        let mut progress = Progress::new(match self.opened.take() {
+        let opened = self.opened.take();
+        let is_new = opened.is_some();
+        let mut progress = Progress::new(match opened {
             Some(record) => record,
             None => self.ports.journal.load(self.lease.session_id).await?,
         });
@@ -52,6 +55,10 @@ impl<W: World> LeasedSession<W> {
             return Err(ReleaseReason::Incompatible(newer).into());
         }
         self.control.has_updates(progress.record.updates);
+        if !is_new && self.is_too_late(&progress.record) {
+            let ended = end_early(&self.ports, self.lease, EarlyEnd::Deadline);
+            return Box::pin(ended).await;
+        }
         loop {
             match chain::next(&progress.record) {
                 Next::Begin(stage_no) => {
@@ -79,6 +86,17 @@ impl<W: World> LeasedSession<W> {
                 }
             }
         }
+    }
+
+    /// Whether a stage that keeps time for its conclusion has too little left for a model call.
+    fn is_too_late(&self, record: &SessionRecord) -> bool {
+        let Some(deadline) = self.control.deadline() else {
+            return false;
+        };
+        let stage = record.stages.last();
+        let stage = stage.and_then(|stage| record.plan.stage(stage.stage_no));
+        let wraps_up = stage.is_some_and(|stage| stage.agents.iter().any(|agent| agent.wraps_up()));
+        wraps_up && deadline.saturating_duration_since(Instant::now()) < SHORTEST_CONCLUSION
     }
 
     async fn commit(
@@ -118,6 +136,7 @@ impl<W: World> LeasedSession<W> {
                 on_resolved: record.plan.on_resolved,
                 context: context.clone(),
                 recoveries: record.recoveries.clone(),
+                reserve: Reserve::whole(&record.plan, open.stage_no),
                 execution,
             });
         }
@@ -160,10 +179,12 @@ impl<W: World> LeasedSession<W> {
             status,
             analysis,
             error,
+            taken_over_from,
         } = conclusion;
-        let totals = self
-            .totals(progress, chain::deciding(&progress.record, status))
-            .await?;
+        let deciding = chain::deciding(&progress.record, status);
+        let last = progress.record.stages.last().map(|stage| stage.stage_no);
+        let answering = taken_over_from.or(last);
+        let totals = self.totals(progress, deciding, answering).await?;
         let reason = totals.reason.unwrap_or(StopReason::Error);
         let content = match &error {
             Some(error) if status == RunStatus::Failed => error.clone(),
@@ -179,11 +200,14 @@ impl<W: World> LeasedSession<W> {
             let is_missing_server = !progress.record.plan.unavailable_servers.is_empty();
             mark = totals
                 .mark
-                .max(is_missing_server.then_some(Mark::MissingServer));
+                .max(is_missing_server.then_some(Mark::MissingServer))
+                .max(taken_over_from.map(|_| Mark::OfStage));
         }
+        let of_stage = taken_over_from.and_then(|stage_no| progress.record.plan.stage(stage_no));
         let event = status
             .end_event(content, metadata)
-            .with("mark", mark.map(Mark::as_str));
+            .with("mark", mark.map(Mark::as_str))
+            .with("of_stage", of_stage.map(|stage| stage.name.as_str()));
         let end = SessionEnd {
             status,
             reason,
@@ -206,11 +230,12 @@ impl<W: World> LeasedSession<W> {
     }
 
     /// Sums the journals of all executions, so that a restart loses no number. The reason is that of the execution
-    /// `deciding`.
+    /// `deciding`, and the marks are those of the stage `answering`.
     async fn totals(
         &self,
         progress: &Progress,
         deciding: Option<ExecutionId>,
+        answering: Option<u32>,
     ) -> Result<Totals, Interrupted> {
         let record = &progress.record;
         let mut totals = Totals::default();
@@ -238,7 +263,7 @@ impl<W: World> LeasedSession<W> {
                 totals.iterations += of_run.iterations;
                 totals.tool_calls += of_run.tool_calls;
                 totals.usage = totals.usage.plus(of_run.usage);
-                let is_last = record.stages.last() == Some(stage);
+                let is_last = answering == Some(stage.stage_no);
                 totals.mark = totals
                     .mark
                     .max(of_run.mark.filter(|mark| is_last || mark.is_of_session()));
@@ -265,7 +290,7 @@ struct Totals {
     tool_calls: u32,
     usage: Usage,
     reason: Option<StopReason>,
-    /// The most serious mark of the analyses of the last stage, and of those that weigh in any stage.
+    /// The most serious mark of the analyses that the session ends with, and of those that weigh in any stage.
     mark: Option<Mark>,
     /// The last update that every analysis of the last stage knew; `None` without an analysis.
     covered_updates: Option<u32>,

@@ -16,11 +16,12 @@ use crate::ports::{
 use crate::trace::gen_ai;
 use tarsy_core::execution::entry::{Entry, ToolCall};
 use tarsy_core::execution::results::{
-    CallError, ToolOutput, answered, lost, no_time_left, not_reached, unanswered, unfit,
+    CallError, NOT_FINISHED, ToolOutput, answered, lost, no_time_left, not_finished, not_reached,
+    time_used_up, unanswered, unfit,
 };
 use tarsy_core::execution::state::State;
 use tarsy_core::execution::unmasked::Arguments;
-use tarsy_core::plan::{AgentPlan, ToolSpec};
+use tarsy_core::plan::{AgentPlan, Strategy, ToolSpec};
 use tarsy_core::projection::MeasuredTool;
 use tarsy_core::read_result::{self, Request};
 use tarsy_core::readable::cut::{ReadBack, cut};
@@ -42,14 +43,27 @@ pub(super) struct Batch<'a, T, J> {
     pub(super) control: &'a Control,
     pub(super) state: &'a State,
     pub(super) deadline: Instant,
+    /// Read-only calls end here, and no call is sent behind it. The outcome of a call that may change something counts:
+    /// it continues.
+    pub(super) soft_deadline: Option<Instant>,
 }
 
-/// One call and its reply.
+/// One call and its end.
 struct Completed {
     call: ToolCall,
-    /// `None`: the call was not sent, because no time was left.
-    reply: Option<ToolReply>,
+    end: CallEnd,
     duration: Duration,
+}
+
+/// The reply of a call, or the reason why it has none.
+enum CallEnd {
+    Replied(ToolReply),
+    /// Not sent, because the time of the iteration was used up.
+    NoTime,
+    /// Not sent, because the time of the session was used up.
+    TimeUsedUp,
+    /// Cut off at the soft deadline.
+    NotFinished,
 }
 
 impl<T: Tools, J: Journal> Batch<'_, T, J> {
@@ -77,10 +91,15 @@ impl<T: Tools, J: Journal> Batch<'_, T, J> {
         self.control.owned()?;
         let began = Instant::now();
         let allowed = self.remaining();
-        if allowed.is_zero() {
+        let unsent = if self.is_behind_soft_deadline() {
+            Some(CallEnd::TimeUsedUp)
+        } else {
+            allowed.is_zero().then_some(CallEnd::NoTime)
+        };
+        if let Some(end) = unsent {
             return Ok(Completed {
                 call,
-                reply: None,
+                end,
                 duration: Duration::ZERO,
             });
         }
@@ -101,7 +120,7 @@ impl<T: Tools, J: Journal> Batch<'_, T, J> {
             gen_ai::replied(&span, &reply);
             return Ok(Completed {
                 call,
-                reply: Some(reply),
+                end: CallEnd::Replied(reply),
                 duration: began.elapsed(),
             });
         }
@@ -119,21 +138,39 @@ impl<T: Tools, J: Journal> Batch<'_, T, J> {
                 }
             })
         };
-        let mut reply = bounded().instrument(span.clone()).await;
-        if may_send_again(&call, &reply)
-            && self.control.owned().is_ok()
-            && !self.remaining().is_zero()
-        {
-            reply = bounded().instrument(span.clone()).await;
+        let sending = async {
+            let reply = bounded().instrument(span.clone()).await;
+            if may_send_again(&call, &reply)
+                && self.control.owned().is_ok()
+                && !self.remaining().is_zero()
+                && !self.is_behind_soft_deadline()
+            {
+                return bounded().instrument(span.clone()).await;
+            }
+            reply
+        };
+        let end = match self.soft_deadline {
+            Some(soft) if call.read_only => match tokio::time::timeout_at(soft, sending).await {
+                Ok(reply) => CallEnd::Replied(reply),
+                Err(_elapsed) => CallEnd::NotFinished,
+            },
+            Some(_) | None => CallEnd::Replied(sending.await),
+        };
+        if let CallEnd::Replied(reply) = &end {
+            gen_ai::replied(&span, reply);
         }
-        gen_ai::replied(&span, &reply);
         let duration = began.elapsed();
         instruments::tool_took(spec.map_or(UNKNOWN_SERVER, ToolSpec::server), duration);
         Ok(Completed {
             call,
-            reply: Some(reply),
+            end,
             duration,
         })
+    }
+
+    fn is_behind_soft_deadline(&self) -> bool {
+        self.soft_deadline
+            .is_some_and(|soft| Instant::now() >= soft)
     }
 
     /// The reply of the built-in tool. An invalid call is an answer; an unavailable store releases the session.
@@ -184,14 +221,9 @@ fn may_send_again(call: &ToolCall, reply: &ToolReply) -> bool {
 fn record(performed: &mut Performed, completed: Completed, plan: &AgentPlan) {
     let Completed {
         call,
-        reply,
+        end,
         duration,
     } = completed;
-    let Some(reply) = reply else {
-        metrics::counter!("tarsy_tool_calls_not_run_total", "reason" => "no_time").increment(1);
-        performed.entries.extend(no_time_left(plan.strategy, &call));
-        return;
-    };
     let Recorded {
         entries,
         state,
@@ -199,7 +231,20 @@ fn record(performed: &mut Performed, completed: Completed, plan: &AgentPlan) {
         error,
         bytes,
         cut_to_tokens,
-    } = recorded(plan, &call, reply);
+    } = match end {
+        CallEnd::Replied(reply) => recorded(plan, &call, reply),
+        CallEnd::NotFinished => not_finished_call(plan.strategy, &call),
+        CallEnd::NoTime => {
+            not_run("no_time");
+            performed.entries.extend(no_time_left(plan.strategy, &call));
+            return;
+        }
+        CallEnd::TimeUsedUp => {
+            not_run("time_budget");
+            performed.entries.push(time_used_up(plan.strategy, &call));
+            return;
+        }
+    };
     instruments::tool_call(
         plan.tool(&call.tool)
             .map_or(UNKNOWN_SERVER, ToolSpec::server),
@@ -219,6 +264,22 @@ fn record(performed: &mut Performed, completed: Completed, plan: &AgentPlan) {
         error,
         duration,
     });
+}
+
+fn not_run(reason: &'static str) {
+    metrics::counter!("tarsy_tool_calls_not_run_total", "reason" => reason).increment(1);
+}
+
+/// A read-only call that the end of the time has cut off: no failure of its tool.
+fn not_finished_call(strategy: Strategy, call: &ToolCall) -> Recorded {
+    Recorded {
+        entries: vec![not_finished(strategy, call)],
+        state: ToolCallState::Failed,
+        result: None,
+        error: Some(NOT_FINISHED.to_owned()),
+        bytes: 0,
+        cut_to_tokens: None,
+    }
 }
 
 /// The parts of a reply that are stored in the journal and in the record of its call.

@@ -29,6 +29,10 @@ pub(crate) enum Turn {
     Unavailable,
     /// The service breaks off after it was asked.
     Breaks,
+    /// Text, to the request to conclude; any other is never answered.
+    OnlyConcludes(&'static str),
+    /// A piece of the text in each of so many seconds, then the whole.
+    Streams(u64, &'static str),
     /// After so many seconds, text and calls.
     Slowly(u64, &'static str, Vec<(&'static str, &'static str)>),
 }
@@ -99,6 +103,19 @@ impl Model for FakeModel {
             tokio::time::sleep(Duration::from_secs(secs)).await; // paused time
             turn = Turn::Says(text, calls);
         }
+        if let Turn::Streams(secs, text) = turn {
+            for _ in 0..secs {
+                tokio::time::sleep(Duration::from_secs(1)).await; // paused time
+                deltas(DeltaKind::Text, text);
+            }
+            turn = Turn::Says(text, vec![]);
+        }
+        let last = request.messages.last().map(|last| last.content.as_str());
+        if let Turn::OnlyConcludes(text) = turn
+            && last == Some("Conclude now.")
+        {
+            turn = Turn::Says(text, vec![]);
+        }
         match turn {
             Turn::Unavailable => Err(ModelError::Unavailable("no connection".to_owned())),
             Turn::Breaks => Err(ModelError::Broke("connection reset".to_owned())),
@@ -140,7 +157,9 @@ impl Model for FakeModel {
                 ..Answer::default()
             }),
             Turn::TimesOut => failed(true),
-            Turn::NeverAnswers => std::future::pending().await,
+            Turn::NeverAnswers | Turn::OnlyConcludes(_) | Turn::Streams(..) => {
+                std::future::pending().await
+            }
             Turn::Panics => panic!("an unexpected answer"),
             Turn::Says(text, calls) | Turn::Slowly(_, text, calls) => {
                 deltas(DeltaKind::Text, text);

@@ -106,11 +106,23 @@ const MARKS: &[&str] = &[
     "unknown_source",
     "not_combined",
     "missing_server",
+    "of_stage",
     "calls_failed",
     "no_source",
     "incomplete",
     "not_looked",
     "no_tools",
+];
+
+/// The reasons for a forced conclusion, as `stop_reason` has them.
+const FORCED: &[&str] = &[
+    "max_iterations",
+    "repeated_calls",
+    "budget",
+    "context_window",
+    "alert_resolved",
+    "cut_answers",
+    "time_budget",
 ];
 
 /// The confidence that models state; `none` is an analysis without the word.
@@ -248,7 +260,7 @@ pub(super) const WORKER: &[Metric] = &[
     )
     .by("provider", PROVIDERS),
     counter("tarsy_tool_calls_not_run_total", "tool calls requested by a model and not sent")
-        .by("reason", &["too_many", "no_time"]),
+        .by("reason", &["too_many", "no_time", "time_budget"]),
     counter(
         "tarsy_context_elisions_total",
         "times that the oldest tool results were left out because a conversation was too long",
@@ -263,6 +275,11 @@ pub(super) const WORKER: &[Metric] = &[
         "answers of a model that did not count, or not yet, and were asked for again",
     )
     .by("reason", ASKED_AGAIN),
+    counter(
+        "tarsy_conclusions_forced_total",
+        "conclusions that agents with tools were asked for before their own end, by the reason",
+    )
+    .by("reason", FORCED),
     counter("tarsy_analyses_total", "analyses of agents, by mark and by how sure the model says that it is")
         .by("mark", MARKS)
         .by("sure", SURE),

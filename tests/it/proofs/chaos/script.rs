@@ -231,6 +231,7 @@ defaults:
   mcp_servers: [chaos]
   max_iterations: {MAX_ITERATIONS}
   iteration_timeout: 10m
+  wrap_up: 0s
 worker:
   lease: {lease}s
   slots: {SLOTS}

@@ -221,13 +221,12 @@ async fn assert_end_cancels_the_call(expected: EventType) {
     let setup = Setup {
         servers: &server.config_line("hostile", "allow: [hang]"),
         transcript: Some(recording(&["hostile.hang".to_owned()])),
+        sections: "defaults: {wrap_up: 0s}\n",
         ..Setup::default()
     };
     let system = TestSystem::start_with(setup).await;
     if by_deadline {
-        let config = std::fs::read_to_string(system.file("tarsy.yaml")).unwrap();
-        let config = config.replace("worker:\n", "worker:\n  session_timeout: 5s\n");
-        std::fs::write(system.file("tarsy.yaml"), config).unwrap();
+        set_session_timeout(&system, "5s");
     }
     let (_worker, _) = system.worker("w1").await;
     let session = publish(&system).await;
@@ -239,4 +238,46 @@ async fn assert_end_cancels_the_call(expected: EventType) {
     }
     assert_eq!(server.cancelled("hang").await, "\"the call was given up\"");
     assert_eq!(timeline.finish().await.event_type, expected);
+}
+
+fn set_session_timeout(system: &TestSystem, timeout: &str) {
+    let config = std::fs::read_to_string(system.file("tarsy.yaml")).unwrap();
+    let worker = format!("worker:\n  session_timeout: {timeout}\n");
+    std::fs::write(
+        system.file("tarsy.yaml"),
+        config.replace("worker:\n", &worker),
+    )
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_whose_time_is_used_up_ends_with_an_analysis() {
+    let server = HostileServer::start(&["hang"]).await;
+    let setup = Setup {
+        servers: &server.config_line("hostile", "allow: [hang]"),
+        transcript: Some(recording(&["hostile.hang".to_owned()])),
+        ..Setup::default()
+    };
+    let system = TestSystem::start_with(setup).await;
+    set_session_timeout(&system, "12s");
+    let (_worker, _) = system.worker("w1").await;
+    let session = publish(&system).await;
+    let mut timeline = system.follow(session).await;
+    server.called("hang", 1).await;
+    assert_eq!(server.cancelled("hang").await, "\"the call was given up\"");
+    let end = timeline.finish().await;
+    assert_eq!(end.event_type, EventType::SessionCompleted);
+    assert_eq!(end.metadata["stop_reason"], "time_budget");
+    let result = &results(&timeline.seen)[0];
+    assert!(result.contains("not finished: the time"), "{result}");
+    let analysis = timeline
+        .seen
+        .iter()
+        .find(|event| event.event_type == EventType::FinalAnalysis)
+        .unwrap();
+    assert_eq!(analysis.metadata["forced_conclusion"], true);
+    assert!(analysis.content.contains("Cause: a test"));
+    let mut shown = system.tarsy("show", &["sessions", "show", &session.to_string()]);
+    assert_eq!(shown.finished().await.0, 0);
+    assert!(shown.log().contains("time budget"), "{}", shown.log());
 }

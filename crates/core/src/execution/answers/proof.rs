@@ -101,6 +101,10 @@ pub fn mark(state: &State, analysis: &str, answer: Option<&Answer>) -> Option<Ma
             Mark::UnknownSource => !sources.unknown.is_empty(),
             Mark::Unsupported => !sources.unsupported.is_empty(),
             Mark::NoCause => !names_cause(analysis),
-            Mark::Unknown | Mark::NotCombined | Mark::MissingServer | Mark::Incomplete => false,
+            Mark::Unknown
+            | Mark::NotCombined
+            | Mark::MissingServer
+            | Mark::OfStage
+            | Mark::Incomplete => false,
         })
 }

@@ -11,7 +11,7 @@ pub enum NotSent {
     UnfitArguments,
     /// The server could not be reached, or had no room for the call.
     Unavailable,
-    /// The time of the iteration was used up.
+    /// The time of the iteration, or that of the session for calls, was used up.
     NoTime,
     /// The answer has more calls than one may have.
     TooMany,

@@ -35,6 +35,8 @@ pub enum StopReason {
     AlertResolved,
     /// Too many answers in a row were cut off.
     CutAnswers,
+    /// The time of the session is used up but for the part that is kept for a conclusion.
+    TimeBudget,
 }
 
 crate::words!(pub StopReason);

@@ -56,6 +56,13 @@ pub(super) const REFUSED_BY_PROVIDER: &str = "this call was not run: the tool is
 const NO_TIME_LEFT: &str =
     "not sent, no time left: the calls before it used up the time of this iteration";
 
+/// The result of a read-only call that the end of the time has cut off.
+pub const NOT_FINISHED: &str = "not finished: the time of this investigation is used up";
+
+/// The result of a call whose turn comes after the end of the time.
+pub(super) const NOT_SENT_TIME_USED_UP: &str =
+    "not sent: the time of this investigation is used up";
+
 /// The entry for the output of a tool.
 pub fn answered(strategy: Strategy, call: &ToolCall, output: ToolOutput) -> Entry {
     let content = match (strategy.writes_calls(), output.is_error) {
@@ -113,6 +120,17 @@ pub fn no_time_left(strategy: Strategy, call: &ToolCall) -> Vec<Entry> {
         timeout: true,
     };
     unsent(unanswered(strategy, call, error), NotSent::NoTime)
+}
+
+/// The result of a read-only call that was cut off because the time of the investigation is used up. It is no failure
+/// of its tool.
+pub fn not_finished(strategy: Strategy, call: &ToolCall) -> Entry {
+    refusal(strategy, call, NOT_FINISHED)
+}
+
+/// The result of a call that was not sent because the time of the investigation is used up.
+pub fn time_used_up(strategy: Strategy, call: &ToolCall) -> Entry {
+    not_sent(strategy, call, NOT_SENT_TIME_USED_UP, NotSent::NoTime)
 }
 
 /// The entry for a structured call of a tool that is not offered.

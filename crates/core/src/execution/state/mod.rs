@@ -79,6 +79,7 @@ pub struct State {
     known_updates: u32,
     /// Number of the last update that the model has answered.
     answered_updates: u32,
+    began_at: Option<DateTime<Utc>>,
     last_entry_at: Option<DateTime<Utc>>,
 }
 
@@ -152,6 +153,7 @@ impl State {
             summary: None,
             time: self.stated_time(&entry, at),
         };
+        self.began_at = self.began_at.or(at);
         self.last_entry_at = at.or(self.last_entry_at);
         let owed_room = self.window.owes_room();
         self.window.apply(&entry, options, self.tool_binding());
@@ -367,6 +369,27 @@ impl State {
             self.stopped,
             Some(StopReason::Cancelled | StopReason::Deadline)
         )
+    }
+
+    /// Whether nothing but a conclusion may follow, because the time of the session is used up.
+    pub fn is_out_of_time(&self) -> bool {
+        self.stopped == Some(StopReason::TimeBudget)
+    }
+
+    /// The time of the first entry; `None` before it.
+    pub fn began_at(&self) -> Option<DateTime<Utc>> {
+        self.began_at
+    }
+
+    /// Whether the execution may still be asked to conclude because of the time: it has begun, has tools, and neither
+    /// concludes nor is stopped for good.
+    pub fn may_run_out_of_time(&self) -> bool {
+        self.plan.wraps_up()
+            && !self.entries.is_empty()
+            && self.ended.is_none()
+            && self.concluding.is_none()
+            && !self.is_stopped_at_once()
+            && !self.is_out_of_time()
     }
 
     /// The outcome, after the end.

@@ -10,7 +10,9 @@ use super::error::{PlanError, undefined};
 use super::provider_choices::provider_names;
 use super::provider_plan;
 use super::route::Route;
-use super::stage_agents::{agents_of, limits, needs_synthesis, settings, strategy, synthesis};
+use super::stage_agents::{
+    agents_of, limits, needs_synthesis, settings, strategy, synthesis, wrap_up_ms,
+};
 use super::summaries;
 use crate::ports::{Listing, Unavailable};
 use tarsy_config::{AgentChain, Config, Settings, Stage};
@@ -179,6 +181,7 @@ pub(super) fn agent_plan(
         answer_check: AnswerCheck::Once,
         checks_figures: settings.check_figures.unwrap_or(true),
         clock: None,
+        wrap_up_ms: wrap_up_ms(settings),
     })
 }
 

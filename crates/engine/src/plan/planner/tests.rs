@@ -128,6 +128,7 @@ fn a_plan_freezes_the_settings_of_all_levels() {
             user_prompt: texts.user,
             conclusion_prompt: texts.conclusion,
             answer_check: AnswerCheck::Once,
+            wrap_up_ms: 90_000,
             ..tarsy_core::testing::agent_plan(strategy, vec![])
         }
     };

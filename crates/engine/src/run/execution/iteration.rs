@@ -3,6 +3,8 @@
 //! The line is written when the last checkpoint of the iteration is committed. A worker that continues with an
 //! execution therefore writes no line for an iteration that was over before.
 
+use std::time::Duration;
+
 use tokio::time::Instant;
 use tracing::Span;
 
@@ -18,6 +20,8 @@ use tarsy_core::execution::state::State;
 pub(super) struct Iteration {
     /// A resume starts the iteration's time again.
     pub(super) began: Instant,
+    /// The time that its model call and its tool calls have together.
+    pub(super) allowed: Duration,
     /// `None`: no iteration runs.
     open: Option<Open>,
 }
@@ -56,15 +60,17 @@ impl Iteration {
         };
         Self {
             began: Instant::now(),
+            allowed: Duration::from_millis(state.plan().limits.iteration_timeout_ms),
             open,
         }
     }
 
     /// A new iteration, which begins with a call of this provider.
-    pub(super) fn begun(state: &State, provider: usize) -> Self {
+    pub(super) fn begun(state: &State, provider: usize, allowed: Duration) -> Self {
         let number = state.iteration() + 1;
         Self {
             began: Instant::now(),
+            allowed,
             open: Some(Open {
                 number,
                 span: trace::iteration(number),

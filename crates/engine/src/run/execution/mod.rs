@@ -5,6 +5,7 @@ mod before_call;
 mod commit;
 mod iteration;
 mod summaries;
+mod time_budget;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +15,8 @@ use tracing::Instrument as _;
 
 use self::attempts::Attempts;
 use self::iteration::Iteration;
+pub(super) use self::time_budget::SHORTEST_CONCLUSION;
+use self::time_budget::{CallEnd, TimeBudget};
 use super::control::{Control, Interrupted, ReleaseReason};
 use super::deltas::Deltas;
 use super::instruments::Ids;
@@ -28,6 +31,7 @@ use crate::ports::{
 use crate::trace::gen_ai;
 use crate::world::{Ports, World};
 use tarsy_core::alert::policy::OnResolved;
+use tarsy_core::chain::Reserve;
 use tarsy_core::execution::decide::{Decision, ModelCall, Purpose, decide};
 use tarsy_core::execution::entry::{Answer, Entry, ToolCall};
 use tarsy_core::execution::recovery::{self, Recovery};
@@ -55,6 +59,8 @@ pub(super) struct Execution<W: World> {
     owed: Vec<Entry>,
     /// The iteration that runs, or the last one.
     iteration: Iteration,
+    /// `None`: nothing is kept for the conclusion.
+    time: Option<TimeBudget>,
     attempts: Attempts,
     /// The current attempt of the iteration's model call.
     attempt: u32,
@@ -81,6 +87,8 @@ pub(super) struct Assignment {
     pub(super) context: Option<String>,
     /// The session's detected losses of commits.
     pub(super) recoveries: Vec<Recovery>,
+    /// The time that the session keeps while its stage runs.
+    pub(super) reserve: Reserve,
 }
 
 impl<W: World> Execution<W> {
@@ -105,10 +113,12 @@ impl<W: World> Execution<W> {
             0 | 1 => RecordedAttempts::default(),
             _ => ports.journal.attempts(lease.session_id, id).await?,
         };
+        let time = TimeBudget::new(&control, &state, assignment.reserve);
         Ok(Self {
             ports,
             lease,
             control,
+            time,
             id,
             record,
             on_resolved: assignment.on_resolved,
@@ -136,6 +146,10 @@ impl<W: World> Execution<W> {
             if !self.owed.is_empty() && !self.state.entries().is_empty() {
                 let owed = std::mem::take(&mut self.owed);
                 self.append(owed).await?;
+                continue;
+            }
+            if self.must_wrap_up() {
+                self.wrap_up().await?;
                 continue;
             }
             // A change of the alert belongs into the next prompt, so the decision is made again with it in the state.
@@ -174,7 +188,7 @@ impl<W: World> Execution<W> {
             let delay = model_retry::delay_before_iteration(
                 self.state.model_failures(),
                 self.retry_at.take(),
-                self.iteration_timeout(),
+                self.longest_pause(),
             );
             if self.control.pause(delay).await?.is_none() {
                 return Ok(());
@@ -185,8 +199,12 @@ impl<W: World> Execution<W> {
             }
             self.append_pause().await?;
         }
+        if self.must_wrap_up() {
+            return Ok(());
+        }
         self.control.permit()?;
-        self.iteration = Iteration::begun(&self.state, call.provider);
+        let allowed = self.iteration_time(call.purpose);
+        self.iteration = Iteration::begun(&self.state, call.provider, allowed);
         self.attempt = self.attempts.first(self.state.iteration() + 1);
         let span = self.iteration.span();
         self.model_step(call).instrument(span).await
@@ -230,7 +248,7 @@ impl<W: World> Execution<W> {
     /// time. `None`: the run has to stop.
     async fn reply(&mut self, call: ModelCall) -> Result<Option<Reply>, Interrupted> {
         let mut waits = 0;
-        let mut timeout = self.iteration_timeout();
+        let mut timeout = self.iteration.allowed;
         loop {
             let Some(reply) = self.ask(call, timeout).await? else {
                 return Ok(None);
@@ -249,7 +267,8 @@ impl<W: World> Execution<W> {
                 session_id = %self.lease.session_id, execution_id = %self.id, delay_secs = delay.as_secs_f64(),
                 "model call delayed: the provider is at its limit"
             );
-            if self.control.pause(delay).await?.is_none() {
+            let delay = delay.min(self.longest_pause());
+            if self.control.pause(delay).await?.is_none() || self.must_wrap_up() {
                 return Ok(None);
             }
             self.control.permit()?;
@@ -259,13 +278,19 @@ impl<W: World> Execution<W> {
         }
     }
 
-    /// Asks the model once. `None`: the run has to stop.
-    async fn ask(&self, call: ModelCall, timeout: Duration) -> Result<Option<Reply>, Interrupted> {
+    /// Asks the model once. `None`: the run has to stop, or the time of the session is used up.
+    async fn ask(
+        &mut self,
+        call: ModelCall,
+        timeout: Duration,
+    ) -> Result<Option<Reply>, Interrupted> {
         let Some(body) = request::of_step(&self.state, call) else {
             let missing = format!("the plan has no provider number {}", call.provider);
             return Err(ReleaseReason::Incompatible(missing).into());
         };
-        let request = ModelRequest::new(self.lease.session_id, self.id, body, timeout);
+        let time = self.call_time(call.purpose, timeout);
+        // Longer than the call may last until it is cut off: only this loop knows that such a cut is no failure.
+        let request = ModelRequest::new(self.lease.session_id, self.id, body, time.longest);
         let provider = request.provider.clone();
         let asked_at = Instant::now();
         let deltas = Deltas::new(
@@ -280,12 +305,17 @@ impl<W: World> Execution<W> {
                 .generate(request, |kind, text| deltas.send(kind, text)),
         );
         let asked = asked.instrument(span.clone());
-        let asked = self
-            .control
-            .within(timeout, tokio::time::timeout(timeout, asked));
+        let asked = time.wait(asked, || deltas.are_arriving());
+        let asked = self.control.within(time.longest, asked);
         let answer = match self.control.unless_stopped(asked).await? {
-            Some(Ok(answer)) => answer,
-            Some(Err(_elapsed)) => Err(Box::pin(self.timed_out(timeout)).await),
+            Some(CallEnd::Answered(answer)) => answer,
+            Some(CallEnd::Late(after)) => Err(Box::pin(self.timed_out(after)).await),
+            Some(CallEnd::Cut) => {
+                // The next call of the iteration is another attempt for those who watch.
+                self.attempts
+                    .record(self.state.iteration() + 1, self.attempt);
+                return Ok(None);
+            }
             None => return Ok(None),
         };
         let duration = asked_at.elapsed();
@@ -301,7 +331,8 @@ impl<W: World> Execution<W> {
 
     /// The time that is left of the iteration.
     fn remaining(&self) -> Duration {
-        self.iteration_timeout()
+        self.iteration
+            .allowed
             .saturating_sub(self.iteration.began.elapsed())
     }
 
@@ -428,6 +459,7 @@ impl<W: World> Execution<W> {
             control: &self.control,
             state: &self.state,
             deadline,
+            soft_deadline: self.time.map(|time| time.soft),
         };
         let requested = calls.len();
         let began = Instant::now();

@@ -45,7 +45,8 @@ impl<W: World> Execution<W> {
             STORE_BOUND + SUMMARY_TIMEOUT,
             making.try_collect::<Vec<_>>(),
         );
-        let Some(all) = self.control.unless_stopped(bounded).await? else {
+        let bounded = self.before_soft_deadline(bounded);
+        let Some(Some(all)) = self.control.unless_stopped(bounded).await? else {
             return Ok(());
         };
         let mut performed = Performed::default();

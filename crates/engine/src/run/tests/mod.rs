@@ -13,6 +13,7 @@ mod rebuilt;
 mod results;
 mod strategies;
 mod survival;
+mod time_budget;
 
 use std::time::Duration;
 
