@@ -4,6 +4,7 @@
 //! Secrets are names of environment variables, never values.
 
 pub mod option;
+mod presentation;
 mod provider;
 mod summary;
 
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::alert::policy::OnResolved;
 use super::clock::ClockPlan;
 
+pub use presentation::PresentationPlan;
 pub use provider::{NativeTool, NativeToolsMode, ProviderPlan, Thinking, ThinkingLevel};
 pub use summary::SummaryPlan;
 
@@ -129,6 +131,9 @@ pub struct AgentPlan {
     /// The times that its messages state; absent in older plans, whose messages state none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockPlan>,
+    /// How results are presented; absent in older plans, which show them as they are.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub presentation: PresentationPlan,
 }
 
 /// Whether a final answer is checked before it counts.

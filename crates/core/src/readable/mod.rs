@@ -2,5 +2,6 @@
 
 pub mod text;
 pub mod cut;
+pub mod presentation;
 pub mod format;
 pub mod results;

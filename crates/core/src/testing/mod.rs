@@ -21,7 +21,8 @@ use super::execution::state::State;
 use super::execution::summaries::{LongResult, NotAsked, made, missing, not_asked};
 use super::execution::window::ToolBinding;
 use super::plan::{
-    AgentPlan, AnswerCheck, Limits, ProviderPlan, ResultForm, Strategy, SummaryPlan, ToolSpec,
+    AgentPlan, AnswerCheck, Limits, PresentationPlan, ProviderPlan, ResultForm, Strategy,
+    SummaryPlan, ToolSpec,
 };
 use super::projection::{Measured, project};
 use super::timeline::EventDraft;
@@ -232,6 +233,7 @@ pub fn agent_plan(strategy: Strategy, tools: Vec<ToolSpec>) -> AgentPlan {
         summaries: None,
         answer_check: AnswerCheck::Off,
         clock: None,
+        presentation: PresentationPlan::default(),
     }
 }
 
@@ -480,6 +482,7 @@ impl Simulation {
                     content: self.said(),
                     is_error: false,
                     whole_bytes: 0,
+                    facts: None,
                 },
             )],
             (true, false) => lost(self.strategy, call),

@@ -8,3 +8,4 @@ mod refused_tools;
 mod survival;
 mod rebuilt_requests;
 mod quoting;
+mod presented;

@@ -145,5 +145,6 @@ fn plan(strategy: Strategy, tools: Vec<String>) -> AgentPlan {
         summaries: None,
         answer_check: AnswerCheck::Off,
         clock: None,
+        presentation: tarsy_core::plan::PresentationPlan::default(),
     }
 }

@@ -120,6 +120,7 @@ pub(crate) fn plan() -> Plan {
                     summaries: None,
                     answer_check: AnswerCheck::Off,
                     clock: None,
+                    presentation: tarsy_core::plan::PresentationPlan::default(),
                 }
                 .into(),
             ],

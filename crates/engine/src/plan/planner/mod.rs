@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::agent_tools::{AgentTools, agent_tools, servers_for};
 use super::error::{PlanError, undefined};
+use super::presentation;
 use super::provider_choices::provider_names;
 use super::provider_plan;
 use super::route::Route;
@@ -178,6 +179,7 @@ pub(super) fn agent_plan(
         summaries,
         answer_check: AnswerCheck::Once,
         clock: None,
+        presentation: presentation::plan(config, settings, &servers),
     })
 }
 
