@@ -203,7 +203,7 @@ impl Layout {
     fn cut_mark(&self, first: u32, last: u32, read_back: ReadBack) -> String {
         let first_whole = self.whole_line(first, End::First);
         let last_whole = self.whole_line(last, End::Last);
-        let (Some(from), Some(to)) = (first_whole, last_whole) else {
+        let Some((from, to)) = first_whole.zip(last_whole) else {
             let count = last - first + 1;
             let total = line_count(&self.text);
             let shows = match read_back {

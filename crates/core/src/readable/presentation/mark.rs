@@ -130,18 +130,18 @@ fn named(kind: Kind, name: &str, range: &str) -> Difference {
 /// The earliest and the latest time, if all values are times.
 fn times(name: &str, first: Value, texts: &[&str]) -> Option<String> {
     let counts_seconds = first.is_record_time || is_time_name(name);
-    let read = |text: &str| -> Option<DateTime<Utc>> {
+    let mut read: Vec<DateTime<Utc>> = Vec::with_capacity(texts.len());
+    for text in texts {
         let whole = stamp(text)
             .filter(|stamp| stamp.length == text.len())
             .and_then(|stamp| stamp.at);
-        if counts_seconds {
+        let at = if counts_seconds {
             whole.or_else(|| epoch(text))
         } else {
             whole
-        }
-    };
-    let read: Option<Vec<DateTime<Utc>>> = texts.iter().map(|text| read(text)).collect();
-    let read = read?;
+        };
+        read.push(at?);
+    }
     let from = clock(*read.iter().min()?);
     let to = clock(*read.iter().max()?);
     Some(format!("{from} to {to}"))

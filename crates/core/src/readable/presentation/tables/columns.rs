@@ -98,8 +98,10 @@ fn keys<'a>(item: &Node<'a>) -> Option<Keys<'a>> {
 fn has_times(member: &Member<'_>) -> bool {
     let name = plain_string(member.key).unwrap_or_default();
     let items = member.value.items().unwrap_or_default();
-    let is_time = |item: &Node<'_>| item.scalar().is_some_and(|text| time(name, text).is_some());
-    items.len() >= 2 && items.iter().all(is_time)
+    items.len() >= 2
+        && items
+            .iter()
+            .all(|item| item.scalar().is_some_and(|text| time(name, text).is_some()))
 }
 
 /// The series that a label belongs to.
