@@ -15,7 +15,8 @@ use tarsy_config::{
 };
 use tarsy_core::execution::entry::ToolCall;
 use tarsy_core::plan::{Limits, ToolSpec};
-use tarsy_core::readable::cut::{ReadBack, cut};
+use tarsy_core::readable::cut::ReadBack;
+use tarsy_core::readable::presentation::{Presentation, present};
 use tarsy_engine::ports::{ToolReply, ToolRequest, Tools as _};
 use tarsy_http::outgoing::token::TokenSource;
 use tarsy_mask::Mask;
@@ -201,7 +202,7 @@ pub struct CallOutcome {
     pub read_only: bool,
     /// The whole result.
     pub result: String,
-    /// The result as a model sees it, if it is cut.
+    /// The result as a model of the defaults sees it, if that is not the whole text.
     pub shown: Option<String>,
     /// The tool reports a failure.
     pub is_error: bool,
@@ -227,7 +228,21 @@ pub async fn call(config: &Config, request: ToolCallRequest) -> anyhow::Result<C
         .settings
         .max_tool_result_tokens
         .unwrap_or_else(|| Limits::default().max_tool_result_tokens);
-    let shown = cut(&result, limit, ReadBack::No);
+    let keys = config.mcp_servers.get(server);
+    let layers = &config.defaults.settings;
+    let is_on = |own: Option<bool>, default: Option<bool>| own.or(default).unwrap_or_default();
+    let presentation = Presentation {
+        facts: is_on(keys.and_then(|keys| keys.facts), layers.facts),
+        fold: is_on(keys.and_then(|keys| keys.fold), layers.fold),
+        tables: is_on(keys.and_then(|keys| keys.tables), layers.tables),
+    };
+    let presentation = if is_error {
+        presentation.of_error()
+    } else {
+        presentation
+    };
+    let presented = present(&result, presentation, ReadBack::No).cut(limit, ReadBack::No);
+    let shown = (presented.text != result).then_some(presented.text);
     Ok(CallOutcome {
         tool: spec.name,
         read_only: spec.read_only,

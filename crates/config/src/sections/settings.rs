@@ -56,6 +56,15 @@ pub struct Settings {
     #[serde(skip_serializing_if = "is_default")]
     #[schemars(range(min = 100, max = 1_000_000))]
     pub max_tool_result_tokens: Option<u32>,
+    /// Whether the heading of a result has its length and the range of its times, and an empty result is stated.
+    #[serde(skip_serializing_if = "is_default")]
+    pub facts: Option<bool>,
+    /// Whether the repeated records of a log are folded.
+    #[serde(skip_serializing_if = "is_default")]
+    pub fold: Option<bool>,
+    /// Whether JSON is made compact, with tables in the place of arrays.
+    #[serde(skip_serializing_if = "is_default")]
+    pub tables: Option<bool>,
     /// A longer tool result is summarised by a model, in tokens; 0 for no summaries. A server may have its own value.
     #[serde(skip_serializing_if = "is_default")]
     #[schemars(schema_with = "tokens::<0, 1_000_000>")]
@@ -98,6 +107,9 @@ impl Settings {
             wrap_up: self.wrap_up.or(lower.wrap_up),
             max_timeouts: self.max_timeouts.or(lower.max_timeouts),
             max_tool_result_tokens: self.max_tool_result_tokens.or(lower.max_tool_result_tokens),
+            facts: self.facts.or(lower.facts),
+            fold: self.fold.or(lower.fold),
+            tables: self.tables.or(lower.tables),
             summarize_over: self.summarize_over.or(lower.summarize_over),
             summarize_with: self
                 .summarize_with

@@ -49,6 +49,9 @@ fn without_a_file_one_agent_investigates_everything_with_a_recording() {
         wrap_up: None,
         max_timeouts: Some(2),
         max_tool_result_tokens: Some(8_000),
+        facts: Some(true),
+        fold: Some(true),
+        tables: Some(true),
         summarize_over: Some(0),
         summarize_with: None,
         max_tokens: Some(0),
@@ -167,6 +170,9 @@ proptest::proptest! {
             deny: vec![text.clone()],
             trust_hints: name.len() % 2 == 0,
             summarize_over: (name.len() % 3 == 0).then_some(5_000),
+            facts: (name.len() % 3 == 1).then_some(false),
+            fold: (name.len() % 3 == 0).then_some(true),
+            tables: (name.len() % 2 == 0).then_some(false),
             probe: (name.len() % 2 == 0).then(|| {
                 let arguments = serde_json::json!({"n": 5, "list": [true, 0.5, text.replace('$', "")]});
                 ToolProbe { tool: name.clone(), arguments: arguments.as_object().unwrap().clone() }

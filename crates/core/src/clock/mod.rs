@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::alert::Alert;
@@ -169,6 +169,14 @@ impl StatedTime {
             }
             Self::FirstLine { at } => format!("{}\n\n{content}", line(at)),
             Self::Heading { .. } => content.to_owned(),
+        }
+    }
+
+    /// The day of a result.
+    pub fn day(self) -> Option<NaiveDate> {
+        match self {
+            Self::Heading { at, .. } => Some(at.date_naive()),
+            Self::Opening { .. } | Self::FirstLine { .. } => None,
         }
     }
 

@@ -4,12 +4,13 @@ use std::borrow::Cow;
 
 use super::entry::{Entry, ProviderData, Role, ToolCall, ToolResult};
 use super::event_refs::heading;
-use super::results::{framed, indented, numbered};
+use super::results::{framed, indented_beside, numbered};
 use super::summaries;
 use crate::clock::StatedTime;
 use crate::plan::ResultForm;
 use crate::prompt::alert_update;
 use crate::readable::cut::ReadBack;
+use crate::readable::presentation::Facts;
 
 /// A message of the conversation.
 #[derive(Clone, Debug, PartialEq)]
@@ -148,10 +149,11 @@ fn own_form_excess(message: &Message) -> usize {
 fn message(entry: &Entry, options: RenderOptions, body: ResultBody) -> Option<Message> {
     let elided = body == ResultBody::Elided;
     let removal = &removal(options);
-    let time = options.time.map(StatedTime::in_heading).unwrap_or_default();
+    let facts = entry.result().and_then(|result| result.facts.as_ref());
+    let own_lines = facts.map_or(&[][..], |facts| facts.own_lines.as_slice());
     let heading = options
         .event
-        .map(|event| heading(event, &time))
+        .map(|event| heading(event, &stated(options, facts)))
         .unwrap_or_default();
     let dated = |content: &str| {
         options
@@ -193,7 +195,7 @@ fn message(entry: &Entry, options: RenderOptions, body: ResultBody) -> Option<Me
             let content = match options.form {
                 _ if elided => removal.clone(),
                 ResultForm::Bare => content.clone(),
-                ResultForm::Indented => indented(content),
+                ResultForm::Indented => indented_beside(content, own_lines),
             };
             Some(Message {
                 tool_call_id: Some(call_id.clone()),
@@ -206,7 +208,7 @@ fn message(entry: &Entry, options: RenderOptions, body: ResultBody) -> Option<Me
             let content = match options.form {
                 _ if elided => numbered(removal, &heading),
                 ResultForm::Bare => numbered(content, &heading),
-                ResultForm::Indented => framed(content, &heading),
+                ResultForm::Indented => framed(content, &heading, own_lines),
             };
             Some(Message::text(Role::User, &content))
         }
@@ -221,6 +223,14 @@ fn message(entry: &Entry, options: RenderOptions, body: ResultBody) -> Option<Me
         | Entry::Stopped { .. }
         | Entry::Ended { .. } => None,
     }
+}
+
+/// The words behind the number in the heading of a result: its time, and what is known of it.
+fn stated(options: RenderOptions, facts: Option<&Facts>) -> String {
+    let time = options.time.map(StatedTime::in_heading).unwrap_or_default();
+    let day = options.time.and_then(StatedTime::day);
+    let facts = facts.map(|facts| facts.in_heading(day)).unwrap_or_default();
+    format!("{time}{facts}")
 }
 
 /// The note in the place of an elided result.
@@ -251,6 +261,7 @@ mod tests {
                 is_error: false,
                 whole_bytes: 0,
                 not_sent: None,
+                facts: None,
             })
         };
         let observation = |id: &str| {
@@ -261,6 +272,7 @@ mod tests {
                 is_error: false,
                 whole_bytes: 0,
                 not_sent: None,
+                facts: None,
             })
         };
         let entries = [
@@ -346,6 +358,7 @@ mod tests {
                 is_error,
                 whole_bytes: 0,
                 not_sent: None,
+                facts: None,
             })
         };
         let entries = [Entry::Answer(answer), result(true), result(false)];
@@ -368,6 +381,7 @@ mod tests {
                 is_error: false,
                 whole_bytes: 0,
                 not_sent: None,
+                facts: None,
             }),
             Entry::Observation(ToolResult {
                 call_id: "b".to_owned(),
@@ -376,6 +390,7 @@ mod tests {
                 is_error: true,
                 whole_bytes: 0,
                 not_sent: None,
+                facts: None,
             }),
         ];
         for (event, heads) in [

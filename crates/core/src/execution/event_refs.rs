@@ -90,6 +90,7 @@ mod tests {
             is_error: false,
             whole_bytes: 0,
             not_sent: None,
+            facts: None,
         })
     }
 

@@ -257,6 +257,7 @@ mod tests {
                 is_error: false,
                 whole_bytes: 0,
                 not_sent: None,
+                facts: None,
             }),
         ]);
         let losses = [loss(1, std::slice::from_ref(&call))];

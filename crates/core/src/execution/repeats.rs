@@ -197,6 +197,7 @@ mod tests {
                     content: "94 %".to_owned(),
                     is_error: false,
                     whole_bytes: 0,
+                    facts: None,
                 },
             ));
         }

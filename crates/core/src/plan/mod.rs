@@ -4,6 +4,7 @@
 //! Secrets are names of environment variables, never values.
 
 pub mod option;
+mod presentation;
 mod provider;
 mod summary;
 
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::alert::policy::OnResolved;
 use super::clock::ClockPlan;
 
+pub use presentation::PresentationPlan;
 pub use provider::{NativeTool, NativeToolsMode, ProviderPlan, Thinking, ThinkingLevel};
 pub use summary::SummaryPlan;
 
@@ -135,6 +137,9 @@ pub struct AgentPlan {
     /// The part of the session's time that is kept for its conclusion, in milliseconds; 0 for none, as in older plans.
     #[serde(default, skip_serializing_if = "is_default")]
     pub wrap_up_ms: u64,
+    /// How results are presented; absent in older plans, which show them as they are.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub presentation: PresentationPlan,
 }
 
 /// Whether a final answer is checked before it counts.

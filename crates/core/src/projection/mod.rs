@@ -22,6 +22,7 @@ use crate::execution::recovery::identity;
 use crate::execution::results;
 use crate::execution::state::State;
 use crate::react::ReplyKind;
+use crate::readable::presentation::Facts;
 use crate::timeline::{EventDraft, EventType};
 use crate::visible::is_blank;
 
@@ -223,7 +224,8 @@ fn result(
         "bytes": measured.bytes, "cut_to_tokens": measured.cut_to_tokens,
     });
     let event = EventDraft::new(EventType::ToolResult, content, metadata)
-        .with("not_sent", shown.not_sent.map(NotSent::as_str));
+        .with("not_sent", shown.not_sent.map(NotSent::as_str))
+        .with("shown", shown.facts.as_ref().and_then(Facts::shown_words));
     let is_lost = entries
         .iter()
         .any(|entry| matches!(entry, Entry::Lost { call_id } if *call_id == shown.call_id));

@@ -29,14 +29,7 @@ pub fn bytes_of(tokens: u32) -> usize {
 ///
 /// Three fifths of the budget go to the beginning and two to the end, because the errors of a log are at its end.
 pub fn cut(text: &str, max_tokens: u32, read_back: ReadBack) -> Option<String> {
-    let limit = bytes_of(max_tokens);
-    if text.len() <= limit {
-        return None;
-    }
-    let budget = limit.saturating_sub(MAX_MARK_BYTES);
-    let head_budget = budget * 3 / 5;
-    let head = head(text, head_budget);
-    let tail = tail(text, budget - head_budget);
+    let Parts { head, tail } = parts(text, max_tokens)?;
     let left_out = text.len() - head.len() - tail.len();
     let total = text.len();
 
@@ -47,6 +40,26 @@ pub fn cut(text: &str, max_tokens: u32, read_back: ReadBack) -> Option<String> {
     Some(format!(
         "{head}\n[… {left_out} of {total} bytes left out here{rest} …]\n{tail}"
     ))
+}
+
+/// The parts of a long text that stay.
+pub(super) struct Parts<'a> {
+    pub(super) head: &'a str,
+    pub(super) tail: &'a str,
+}
+
+/// The parts that stay; `None` when the text fits into `max_tokens`.
+pub(super) fn parts(text: &str, max_tokens: u32) -> Option<Parts<'_>> {
+    let limit = bytes_of(max_tokens);
+    if text.len() <= limit {
+        return None;
+    }
+    let budget = limit.saturating_sub(MAX_MARK_BYTES);
+    let head_budget = budget * 3 / 5;
+    Some(Parts {
+        head: head(text, head_budget),
+        tail: tail(text, budget - head_budget),
+    })
 }
 
 /// The lines of `text` that are not completely in its beginning or its end, counted from 1.

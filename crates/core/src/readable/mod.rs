@@ -3,5 +3,6 @@
 pub mod line_time;
 pub mod text;
 pub mod cut;
+pub mod presentation;
 pub mod format;
 pub mod results;

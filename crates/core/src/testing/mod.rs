@@ -477,6 +477,7 @@ impl Simulation {
                     content: self.said(),
                     is_error: false,
                     whole_bytes: 0,
+                    facts: None,
                 },
             )],
             (true, false) => lost(self.strategy, call),

@@ -572,6 +572,7 @@ fn a_result_that_was_removed_may_be_fetched_again() {
                     content: "pods".into(),
                     is_error: false,
                     whole_bytes: 0,
+                    facts: None,
                 },
             ),
         ]);

@@ -10,3 +10,4 @@ mod survival;
 mod rebuilt_requests;
 mod prefixes;
 mod quoting;
+mod presented;

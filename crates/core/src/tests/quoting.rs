@@ -194,6 +194,7 @@ fn cited(plan: AgentPlan, context: Option<&str>, text: &str) -> (String, Value) 
                     content: "[event 99]\n12 pods".to_owned(),
                     is_error: false,
                     whole_bytes: 0,
+                    facts: None,
                 },
             ),
             event: Some(5),

@@ -8,6 +8,7 @@ pub mod provider_choices;
 pub mod provider_plan;
 pub mod agent_tools;
 pub mod narrowing;
+mod presentation;
 mod summaries;
 pub mod planner;
 mod stage_agents;

@@ -24,7 +24,8 @@ use tarsy_core::execution::unmasked::Arguments;
 use tarsy_core::plan::{AgentPlan, Strategy, ToolSpec};
 use tarsy_core::projection::MeasuredTool;
 use tarsy_core::read_result::{self, Request};
-use tarsy_core::readable::cut::{ReadBack, cut};
+use tarsy_core::readable::cut::ReadBack;
+use tarsy_core::readable::presentation::present;
 
 /// Read-only calls of one answer that run at the same time; a model may ask for any number.
 const MAX_CONCURRENT: usize = 16;
@@ -314,11 +315,18 @@ fn recorded(plan: &AgentPlan, call: &ToolCall, reply: ToolReply) -> Recorded {
                 ReadBack::No
             };
             let bytes = u64::try_from(content.len()).unwrap_or(u64::MAX);
-            let shown = cut(&content, limit, read_back);
+            let presentation = plan.presentation.for_tool(&call.tool);
+            let presented = if is_error {
+                present(&content, presentation.of_error(), read_back)
+            } else {
+                present(&content, presentation, read_back)
+            };
+            let presented = presented.cut(limit, read_back);
             let output = ToolOutput {
-                whole_bytes: if shown.is_some() { bytes } else { 0 },
+                whole_bytes: if presented.is_part { bytes } else { 0 },
                 is_error,
-                content: shown.clone().unwrap_or_else(|| content.clone()),
+                content: presented.text,
+                facts: presented.facts,
             };
             Recorded {
                 entries: vec![answered(strategy, call, output)],
@@ -330,7 +338,7 @@ fn recorded(plan: &AgentPlan, call: &ToolCall, reply: ToolReply) -> Recorded {
                 result: Some(content),
                 error: None,
                 bytes,
-                cut_to_tokens: shown.map(|_| limit),
+                cut_to_tokens: presented.is_cut.then_some(limit),
             }
         }
         ToolReply::Refused { faults } => Recorded {

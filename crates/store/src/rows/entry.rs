@@ -195,6 +195,7 @@ mod tests {
                 is_error: false,
                 whole_bytes: 0,
                 not_sent: Some(NotSent::UnfitArguments),
+                facts: None,
             }),
             Entry::Observation(ToolResult {
                 call_id: "c".into(),
@@ -203,6 +204,7 @@ mod tests {
                 is_error: true,
                 whole_bytes: 0,
                 not_sent: None,
+                facts: None,
             }),
             Entry::Feedback {
                 content: "again".into(),

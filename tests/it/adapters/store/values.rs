@@ -58,6 +58,7 @@ async fn nul_is_replaced_in_every_column() {
         is_error: false,
         whole_bytes: 0,
         not_sent: None,
+        facts: None,
     })];
     dirty.events = vec![EventDraft::new(
         EventType::ToolResult,
@@ -80,6 +81,7 @@ async fn nul_is_replaced_in_every_column() {
         is_error: false,
         whole_bytes: 0,
         not_sent: None,
+        facts: None,
     });
     assert_eq!(
         read.into_iter()

@@ -56,6 +56,15 @@ pub struct McpServer {
     #[serde(skip_serializing_if = "is_default")]
     #[schemars(schema_with = "tokens::<0, 1_000_000>")]
     pub summarize_over: Option<u32>,
+    /// Whether the headings of its results have facts. By default the value of the agent, as for the next two.
+    #[serde(skip_serializing_if = "is_default")]
+    pub facts: Option<bool>,
+    /// Whether the repeated records of its logs are folded.
+    #[serde(skip_serializing_if = "is_default")]
+    pub fold: Option<bool>,
+    /// Whether its JSON is made compact, with tables in the place of arrays.
+    #[serde(skip_serializing_if = "is_default")]
+    pub tables: Option<bool>,
     /// The tool that `tarsy doctor` calls; by default a read-only one without required arguments.
     #[serde(skip_serializing_if = "is_default")]
     pub probe: Option<ToolProbe>,
@@ -90,6 +99,9 @@ impl McpServer {
             deny: Vec::new(),
             trust_hints: true,
             summarize_over: None,
+            facts: None,
+            fold: None,
+            tables: None,
             probe: None,
         }
     }

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::native::{CodePart, Grounding};
 use crate::react::ReplyKind;
+use crate::readable::presentation::Facts;
 
 pub use crate::summary::{Mark, with_text};
 pub use about::{About, Fault};
@@ -109,6 +110,10 @@ pub struct ToolResult {
     /// The reason why the call was not sent; `None` for one that was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_sent: Option<NotSent>,
+    /// What is known of the whole result, and which lines of the text are words of tarsy; `None` for a result that is
+    /// not presented.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub facts: Option<Facts>,
 }
 
 /// serde passes a reference.

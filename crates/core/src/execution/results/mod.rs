@@ -4,6 +4,7 @@
 
 use super::entry::{Entry, FailureSource, NotSent, ToolCall, ToolResult};
 use crate::plan::{Strategy, ToolSpec};
+use crate::readable::presentation::Facts;
 
 /// The text of a tool's reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub struct ToolOutput {
     pub is_error: bool,
     /// The size of the whole result, as in [`ToolResult`].
     pub whole_bytes: u64,
+    /// The facts of the result, as in [`ToolResult`].
+    pub facts: Option<Facts>,
 }
 
 impl ToolOutput {
@@ -22,6 +25,7 @@ impl ToolOutput {
             content,
             is_error: true,
             whole_bytes: 0,
+            facts: None,
         }
     }
 }
@@ -225,10 +229,35 @@ pub fn numbered(observation: &str, heading: &str) -> String {
     format!("{OBSERVATION}{heading}{}", observed(observation))
 }
 
-/// The observation with a heading and every line of the output indented below it.
-pub fn framed(observation: &str, heading: &str) -> String {
+/// The observation with a heading and the lines of the output indented below it, beside those of tarsy.
+pub fn framed(observation: &str, heading: &str, own_lines: &[u32]) -> String {
     let head = format!("{OBSERVATION}{}", heading.trim_end());
-    format!("{}\n{}", head.trim_end(), indented(observed(observation)))
+    let output = indented_beside(observed(observation), own_lines);
+    format!("{}\n{output}", head.trim_end())
+}
+
+/// The text with every line indented that is no line of tarsy; those are counted from 1 and ascend.
+pub fn indented_beside(text: &str, own_lines: &[u32]) -> String {
+    if own_lines.is_empty() {
+        return indented(text);
+    }
+    let mut out: Vec<String> = Vec::new();
+    let mut outside: Vec<&str> = Vec::new();
+    for (number, line) in (1_u32..).zip(text.split('\n')) {
+        if own_lines.binary_search(&number).is_err() {
+            outside.push(line);
+            continue;
+        }
+        if !outside.is_empty() {
+            out.push(indented(&outside.join("\n")));
+            outside.clear();
+        }
+        out.push(line.to_owned());
+    }
+    if !outside.is_empty() {
+        out.push(indented(&outside.join("\n")));
+    }
+    out.join("\n")
 }
 
 /// The text with every line indented. Every Unicode line break ends a line.
@@ -256,9 +285,12 @@ pub fn indented(text: &str) -> String {
     }
 }
 
-/// The entry of a result with another text; any other entry stays the same.
+/// The entry of a result with another text, whose first line is one of tarsy; any other entry stays the same.
 pub(super) fn with_text(entry: &Entry, text: &str) -> Entry {
     let mut entry = entry.clone();
+    if let Entry::Observation(result) | Entry::ToolResult(result) = &mut entry {
+        result.facts = result.facts.take().map(Facts::summarised);
+    }
     if let Entry::Observation(result) = &mut entry {
         result.content = format!("{OBSERVATION}{text}");
     } else if let Entry::ToolResult(result) = &mut entry {
@@ -279,6 +311,7 @@ fn entry(strategy: Strategy, call: &ToolCall, output: ToolOutput) -> Entry {
         is_error: output.is_error,
         whole_bytes: output.whole_bytes,
         not_sent: None,
+        facts: output.facts,
     };
     if strategy.writes_calls() {
         Entry::Observation(result)

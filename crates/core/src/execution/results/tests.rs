@@ -26,6 +26,7 @@ fn an_observation_has_the_outcome_and_the_timeline_only_the_output() {
                 content: "12 pods".into(),
                 is_error: false,
                 whole_bytes: 0,
+                facts: None,
             },
         ),
         "Observation: 12 pods",
@@ -38,6 +39,7 @@ fn an_observation_has_the_outcome_and_the_timeline_only_the_output() {
             content: "forbidden".into(),
             is_error: true,
             whole_bytes: 0,
+            facts: None,
         },
     );
     shown(
@@ -129,6 +131,7 @@ fn a_model_with_bound_tools_gets_the_outcome_in_a_tool_result() {
             is_error: true,
             whole_bytes: 0,
             not_sent: None,
+            facts: None,
         })
     };
     assert_eq!(
@@ -138,7 +141,8 @@ fn a_model_with_bound_tools_gets_the_outcome_in_a_tool_result() {
             ToolOutput {
                 content: "forbidden".into(),
                 is_error: true,
-                whole_bytes: 0
+                whole_bytes: 0,
+                facts: None,
             }
         ),
         result("forbidden")

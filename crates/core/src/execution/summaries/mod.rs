@@ -14,6 +14,7 @@ use super::results::{plain, with_text};
 use crate::plan::{AgentPlan, Strategy};
 use crate::read_result;
 use crate::readable::cut::{ReadBack, bytes_of};
+use crate::readable::presentation::Shown;
 use crate::readable::text::beginning;
 
 /// Summaries that are made at the same time and committed together.
@@ -48,9 +49,17 @@ pub(super) fn long_result(
     }
     let over = summaries.over_tokens(&result.tool)?;
     let shown = plain(&result.tool, &result.content).len();
-    let bytes = result
-        .whole_bytes
-        .max(u64::try_from(shown).unwrap_or(u64::MAX));
+    let shown = u64::try_from(shown).unwrap_or(u64::MAX);
+    // Marks and tables leave nothing out that a summary would have: only a cut text is a part of its result.
+    let is_complete = result
+        .facts
+        .as_ref()
+        .is_some_and(|facts| !facts.has(Shown::Cut));
+    let bytes = if is_complete {
+        shown
+    } else {
+        result.whole_bytes.max(shown)
+    };
     let is_long = bytes > u64::try_from(bytes_of(over)).unwrap_or(u64::MAX);
     is_long.then(|| LongResult {
         call_id: result.call_id.clone(),

@@ -167,6 +167,7 @@ impl WindowedModel {
                 content: "x".repeat(bytes),
                 is_error: false,
                 whole_bytes: 0,
+                facts: None,
             },
         )
     }
@@ -315,6 +316,7 @@ fn a_second_refusal_forces_the_conclusion() {
                         content: "x".repeat(500),
                         is_error: false,
                         whole_bytes: 0,
+                        facts: None,
                     },
                 ),
             ],
@@ -403,6 +405,7 @@ fn read_page(state: &mut State, page: u32) {
             content: "x".repeat(500),
             is_error: false,
             whole_bytes: 0,
+            facts: None,
         },
     ));
 }

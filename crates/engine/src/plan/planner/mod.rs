@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::agent_tools::{AgentTools, agent_tools, servers_for};
 use super::error::{PlanError, undefined};
+use super::presentation;
 use super::provider_choices::provider_names;
 use super::provider_plan;
 use super::route::Route;
@@ -182,6 +183,7 @@ pub(super) fn agent_plan(
         checks_figures: settings.check_figures.unwrap_or(true),
         clock: None,
         wrap_up_ms: wrap_up_ms(settings),
+        presentation: presentation::plan(config, settings, &servers),
     })
 }
 

@@ -73,6 +73,7 @@ async fn a_result_has_the_number_of_its_event_also_when_sent_again_or_read_later
             is_error: false,
             whole_bytes: 0,
             not_sent: None,
+            facts: None,
         })
     };
     let event = |id: &str| EventDraft::new(EventType::ToolResult, id, json!({"call_id": id}));
