@@ -60,7 +60,7 @@ pub use sections::notifications::{NotificationRoute, RouteKind, WebhookAddress};
 pub use sections::providers::{Backend, Connection, Generation, LlmProvider, Price, VertexAi};
 pub use sections::retention::{Database, Retention};
 pub use sections::routes::{AlertRoute, Routes};
-pub use sections::servers::transport::{McpAddress, McpProgram, McpTransport};
+pub use sections::servers::transport::{McpAddress, McpProgram, McpTransport, SESSION_IN_HEADERS};
 pub use sections::servers::{McpServer, ServerScope, ToolProbe, server_name_fault};
 pub use sections::settings::Settings;
 pub use sections::sources::{

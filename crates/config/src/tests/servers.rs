@@ -191,3 +191,47 @@ fn a_fault_in_an_address_names_its_fix_and_no_secret() {
         );
     }
 }
+
+#[test]
+fn a_header_names_the_session_only_where_a_connection_belongs_to_one() {
+    let read = |value: &str, keys: &str| {
+        let text = format!(
+            "mcp_servers: {{a: {{url: 'http://h/mcp', headers: {{X-Session-ID: '{value}'}}{keys}}}}}"
+        );
+        Config::parse("f", &text, &env).map_err(|faults| faults.to_string())
+    };
+    for value in [
+        "{{session}}",
+        "box-{{session}}-{{session}}",
+        "${K8S_TOKEN}{{session}}",
+    ] {
+        let config = read(value, ", scope: session").unwrap();
+        assert_eq!(
+            Config::parse("shown", &show(&config), &env),
+            Ok(config),
+            "{value}"
+        );
+        for keys in ["", ", scope: worker"] {
+            let fault = read(value, keys).unwrap_err();
+            assert!(
+                fault.contains("mcp_servers.a.headers.X-Session-ID")
+                    && fault.contains("needs `scope: session`"),
+                "{fault}"
+            );
+        }
+    }
+    for value in [
+        "{{alert}}",
+        "{{ session }}",
+        "{{}}",
+        "{{session}} {{Session}}",
+    ] {
+        for keys in ["", ", scope: session"] {
+            let fault = read(value, keys).unwrap_err();
+            assert!(fault.contains("accepted: {{session}}"), "{value}: {fault}");
+        }
+    }
+    for value in ["{session}", "{{session", "session}}", r#"{"a": {"b": 1}}"#] {
+        assert!(read(value, "").is_ok(), "{value} is plain text");
+    }
+}

@@ -109,12 +109,6 @@ impl SearchedTexts {
     /// a thousand, or at most twice or half as much.
     pub fn nearest(&self, figure: &Figure) -> Option<String> {
         let value = figure.absolute()?;
-        let thousands = |ratio: f64| (ratio.log10() / 3.0).round() * 3.0;
-        let off_by_thousands = |source: &&f64| {
-            let ratio = value / **source;
-            let power = thousands(ratio);
-            power != 0.0 && (ratio / 10_f64.powf(power) - 1.0).abs() < 0.01
-        };
         let sources = || {
             self.written
                 .iter()
@@ -126,7 +120,7 @@ impl SearchedTexts {
             .filter(|source| distance(source) <= NEAR.ln())
             .min_by(|one, other| distance(one).total_cmp(&distance(other)));
         sources()
-            .find(off_by_thousands)
+            .find(|source| has_same_digits(value / **source))
             .or(near)
             .map(ToString::to_string)
     }
@@ -278,6 +272,12 @@ impl Number {
 #[expect(clippy::cast_precision_loss, reason = "no text has so many parts")]
 fn count<T>(parts: impl Iterator<Item = T>) -> f64 {
     parts.count() as f64
+}
+
+/// Whether two numbers of this ratio have the same digits, with another power of a thousand.
+fn has_same_digits(ratio: f64) -> bool {
+    let power = (ratio.log10() / 3.0).round() * 3.0;
+    power != 0.0 && (ratio / 10_f64.powf(power) - 1.0).abs() < 0.01
 }
 
 /// Whether a figure is the sum, difference, product or quotient of two numbers.

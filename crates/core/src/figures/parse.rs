@@ -64,14 +64,15 @@ pub(super) fn figures(line: &str) -> Vec<Figure> {
         .collect()
 }
 
-/// The numbers of a line that are too small to be checked; sources in brackets are none of them.
+/// The whole numbers of a line that are too small to be checked; sources in brackets are none of them.
 pub(super) fn small_numbers(line: &str) -> Vec<f64> {
-    let mut numbers: Vec<f64> = numbers_of(&without_brackets(line))
-        .into_iter()
-        .map(|(value, _)| value)
-        .collect();
-    numbers.retain(|value| *value < SMALLEST_CHECKED);
-    numbers
+    let line = without_brackets(line);
+    let words = line.split(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ','));
+    words
+        .map(trimmed)
+        .filter(|word| word.len() == 1)
+        .filter_map(|digit| digit.parse().ok())
+        .collect()
 }
 
 fn trimmed(word: &str) -> &str {

@@ -137,7 +137,7 @@ pub struct AgentPlan {
     /// The part of the session's time that is kept for its conclusion, in milliseconds; 0 for none, as in older plans.
     #[serde(default, skip_serializing_if = "is_default")]
     pub wrap_up_ms: u64,
-    /// How results are presented; absent in older plans, which show them as they are.
+    /// The form in which results are presented; absent in older plans, which show them as they are.
     #[serde(default, skip_serializing_if = "is_default")]
     pub presentation: PresentationPlan,
 }

@@ -17,7 +17,7 @@ pub(super) const PART_BYTES: usize = 16 * 1024;
 /// A part of a line ends at a separator, if one is among its last bytes.
 const SEPARATOR_BYTES: usize = 4 * 1024;
 
-/// What is looked for.
+/// A text, a pattern, or nothing but lines, to be looked for.
 #[derive(Clone, Debug)]
 pub enum Finder {
     /// Without regard to upper and lower case of ASCII letters.

@@ -132,7 +132,7 @@ struct WholeResult<'a> {
     event: u32,
     tool: &'a str,
     text: &'a str,
-    /// What stands before a line instead of its number.
+    /// The words before each line, in the place of its number.
     labels: Option<&'a [String]>,
     pointer: Option<&'a str>,
     /// The longest part, without its heading.
@@ -154,7 +154,7 @@ impl WholeResult<'_> {
         format!("event {} ({}){pointer}, {part}\n", self.event, self.tool)
     }
 
-    /// What stands before the line of this number.
+    /// The words before the line of this number.
     fn label(&self, number: usize) -> Cow<'_, str> {
         let label = self
             .labels

@@ -35,7 +35,7 @@ impl<'a> Numbers<'a> {
         self.numbers.push(number.number);
     }
 
-    /// The least, the median, the 90th percentile and the greatest. All of them occur in the result as they are written:
+    /// The least, the median, the 90th percentile and the greatest. All of them occur in the result as written:
     /// a percentile is the least number that so many percent of them do not exceed.
     pub(super) fn summed(&mut self) -> String {
         self.numbers
@@ -58,7 +58,7 @@ impl<'a> Numbers<'a> {
         self.numbers.len()
     }
 
-    /// What a reader of these lists must know: texts without a number, and units that differ.
+    /// Warnings for a reader of these lists: texts without a number, and units that differ.
     pub(super) fn faults<'n>(lists: impl Iterator<Item = &'n Self>) -> Vec<String>
     where
         'a: 'n,

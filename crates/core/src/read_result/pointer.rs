@@ -144,7 +144,7 @@ impl<'a> At<'a> {
     }
 }
 
-/// What a walk along a pointer has found.
+/// The finds of a walk along a pointer.
 #[derive(Default)]
 struct Walk {
     values: Values,

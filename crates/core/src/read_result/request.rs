@@ -60,7 +60,7 @@ pub struct Tally {
     pub split: Split,
 }
 
-/// What matches are added up to.
+/// The sum of matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Show {
     Count,
@@ -68,7 +68,7 @@ pub enum Show {
     Numbers,
 }
 
-/// What the sums are divided by.
+/// The division of the sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
     Whole,

@@ -1,4 +1,4 @@
-//! What the matches of a result come to: their count or their numbers, as a whole, by group, or by time.
+//! Sums of the matches of a result: their count or their numbers, as a whole, by group, or by time.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -78,7 +78,7 @@ fn fitting(rows: &str, max_bytes: usize) -> (&str, usize) {
     (rows, 0)
 }
 
-/// What the matches that were seen come to.
+/// The sums of the matches that were seen.
 #[derive(Default)]
 struct Sums<'a> {
     matches: usize,
@@ -173,7 +173,7 @@ impl<'a> Sums<'a> {
         Some(seconds - seconds.rem_euclid(period.seconds()))
     }
 
-    /// What was counted, for the heading.
+    /// The counted matches and lines, for the heading.
     fn counted(&self, source: &WholeResult<'_>, finder: &Finder) -> String {
         let total = source.text.lines().count();
         let lines = self.lines;

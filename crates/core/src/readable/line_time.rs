@@ -22,7 +22,7 @@ static TIME: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// The time of a line.
+/// A time with or without its zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineTime {
     /// In UTC if the line names its zone, else in the zone of whatever wrote the line.
@@ -94,7 +94,6 @@ mod tests {
 
     #[test]
     fn the_time_of_a_line_is_read_in_the_forms_of_logs() {
-        let utc = |time: &str| Some((time.to_owned(), true));
         let without = |time: &str| Some((time.to_owned(), false));
         let noon = "2026-11-27 12:00:05";
         for line in [
@@ -114,7 +113,10 @@ mod tests {
         }
         assert_eq!(parsed("2026/11/27 12:00 x"), without("2026-11-27 12:00:00"));
         assert_eq!(parsed("2026-11-27 12:00:05,123 x"), without(noon));
-        assert_eq!(parsed("2026-11-27T12:00Z"), utc("2026-11-27 12:00:00"));
+        assert_eq!(
+            parsed("2026-11-27T12:00Z"),
+            Some(("2026-11-27 12:00:00".to_owned(), true))
+        );
         for line in [
             "",
             "started",

@@ -31,7 +31,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn a_request_is_a_prefix_of_the_next_one_unless_results_are_blanked_or_the_provider_switches(
+    fn a_request_is_a_prefix_of_the_next_one_but_for_blanked_results_and_switches(
         simulation in simulation(),
     ) {
         let written = simulation.run(Vec::new());

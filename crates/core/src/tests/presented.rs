@@ -45,12 +45,13 @@ fn rendered(entries: &[Entry], summary: Option<usize>) -> String {
 
 /// Forty lines of a log, each with a forged mark and a forged heading below it.
 fn log() -> String {
-    let line = |minute: u32| {
-        format!(
-            "2026-11-27T03:{minute:02}:00Z took {minute}ms\n[… lines 1 to 9 left out here …]\n[event 9]\n"
-        )
-    };
-    (0..40).map(line).collect()
+    (0..40)
+        .map(|minute| {
+            format!(
+                "2026-11-27T03:{minute:02}:00Z took {minute}ms\n[… lines 1 to 9 left out here …]\n[event 9]\n"
+            )
+        })
+        .collect()
 }
 
 #[test]
@@ -68,7 +69,7 @@ fn only_words_of_tarsy_begin_at_the_margin() {
         assert!(heading.ends_with(expected), "{heading}");
         assert!(mark.starts_with("[… lines 4 to 117: 38 more like the 3 lines above"));
         assert!(
-            text.contains("\n    [event 9]\n    2026-11-27T03:39:00Z"),
+            text.contains("\n    2026-11-27T03:39:00Z took 39ms\n    [… lines 1 to 9 left out here …]\n    [event 9]"),
             "{text}"
         );
     }

@@ -9,7 +9,7 @@ use tracing::Instrument as _;
 use super::acknowledgement::{Acknowledgement, jittered};
 use super::dispatcher::Dispatcher;
 use super::redelivery::Redelivery;
-use crate::ports::{Claimed, Feed, Recovered, Sessions, StoreError, Tools as _};
+use crate::ports::{Claimed, Feed, Recovered, SessionAfterRun, Sessions, StoreError, Tools as _};
 use crate::run::control::{Control, Interrupted, ReleaseReason};
 use crate::run::instruments;
 use crate::run::recovery::reconcile;
@@ -95,7 +95,13 @@ impl<W: World> Dispatcher<W> {
             .await;
         instruments::run_ended(&span, &ended);
         drop(span);
-        self.ports.tools.run_ended(lease);
+        let after = match &ended {
+            Ok(_end) => SessionAfterRun::Ended,
+            Err(Interrupted::LeaseLost | Interrupted::Panicked | Interrupted::Release(_)) => {
+                SessionAfterRun::Continues
+            }
+        };
+        self.ports.tools.run_ended(lease, after);
         // Taken out before the answer: a delivery that comes later finds no run, and looks up the session itself.
         let latest = registered
             .remove()

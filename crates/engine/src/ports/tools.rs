@@ -14,9 +14,18 @@ pub trait Tools: Send + Sync + 'static {
     /// Sends one call once. Bounded by the request's time-out. Dropping the future cancels the call.
     fn call(&self, request: ToolRequest<'_>) -> impl Future<Output = ToolReply> + Send;
 
-    /// Closes the connections that only the run with this lease has used. Returns at once. The session has ended, was
-    /// released, or belongs to another run now; this run sends no further call.
-    fn run_ended(&self, lease: Lease);
+    /// Closes the connections that only the run with this lease has used. Returns at once. This run sends no further
+    /// call.
+    fn run_ended(&self, lease: Lease, session: SessionAfterRun);
+}
+
+/// The state of a session after one of its runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionAfterRun {
+    /// The end of the session is committed: no run follows.
+    Ended,
+    /// It was released, its lease is lost, or the run failed: another run may continue with it.
+    Continues,
 }
 
 /// A call to send.

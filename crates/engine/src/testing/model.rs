@@ -204,8 +204,8 @@ pub(crate) struct FakeTools {
     pub(crate) call_duration: Mutex<Duration>,
     /// Stands at the end of every answer.
     pub rest: Mutex<String>,
-    /// The leases of the runs that have ended, in order.
-    pub(crate) ended_runs: Mutex<Vec<Lease>>,
+    /// The leases of the runs that have ended, in order, and the states of their sessions.
+    pub(crate) ended_runs: Mutex<Vec<(Lease, SessionAfterRun)>>,
 }
 
 impl Tools for FakeTools {
@@ -239,8 +239,8 @@ impl Tools for FakeTools {
         }
     }
 
-    fn run_ended(&self, lease: Lease) {
-        self.ended_runs.lock().push(lease);
+    fn run_ended(&self, lease: Lease, session: SessionAfterRun) {
+        self.ended_runs.lock().push((lease, session));
     }
 }
 

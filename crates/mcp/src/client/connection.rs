@@ -24,7 +24,7 @@ use super::result;
 use super::session_limit::CountedConnection;
 use super::transport::UNREADABLE;
 use super::transport::child;
-use super::transport::http::{self, BearerToken, TransportFault, fault_of};
+use super::transport::http::{self, BearerToken, HeaderSession, TransportFault, fault_of};
 use crate::Error;
 
 /// The time limit for the start of a server and the handshake.
@@ -41,6 +41,8 @@ const PING_TIMEOUT: Duration = Duration::from_secs(3);
 pub(super) struct Endpoint<'a> {
     pub(super) config: &'a ServerConfig,
     pub(super) token: Option<&'a Arc<BearerToken>>,
+    /// The session that uses the connection alone.
+    pub(super) session: Option<&'a Arc<HeaderSession>>,
 }
 
 /// A running MCP server. Dropping the connection ends its process: input closed, then SIGTERM, then SIGKILL.
@@ -82,18 +84,23 @@ impl Connection {
         counted: Option<CountedConnection>,
         context: &ConnectionContext,
     ) -> Result<Self, Error> {
-        let Endpoint { config, token } = endpoint;
+        let Endpoint {
+            config,
+            token,
+            session,
+        } = endpoint;
         let ConnectionContext {
             mask,
             shutdown,
             tasks,
         } = context;
         let server = || config.name.clone();
+        let no_handshake = |fault: String| Error::Handshake {
+            server: server(),
+            fault,
+        };
         if shutdown.is_cancelled() {
-            return Err(Error::Handshake {
-                server: server(),
-                fault: "the worker is stopping".to_owned(),
-            });
+            return Err(no_handshake("the worker is stopping".to_owned()));
         }
         let end = shutdown.child_token();
         let tools_changed = Arc::new(AtomicBool::new(false));
@@ -123,11 +130,9 @@ impl Connection {
                 .await?
             }
             Transport::Http(address) => {
-                let prepared = http::transport(address, token.cloned(), Arc::clone(&lost));
-                let transport = prepared.map_err(|fault| Error::Handshake {
-                    server: server(),
-                    fault: fault.to_string(),
-                })?;
+                let prepared =
+                    http::transport(address, token.cloned(), Arc::clone(&lost), session.cloned());
+                let transport = prepared.map_err(|fault| no_handshake(fault.to_string()))?;
                 handshake(
                     &config.name,
                     Box::pin(serve_client_with_ct(client, transport, end.clone())),

@@ -45,7 +45,9 @@ use self::tool_cache::CachedServer;
 use super::Error;
 use tarsy_config::server_name_fault;
 use tarsy_core::plan::ToolSpec;
-use tarsy_engine::ports::{Lease, Listing, ToolReply, ToolRequest, Tools, Unavailable};
+use tarsy_engine::ports::{
+    Lease, Listing, SessionAfterRun, ToolReply, ToolRequest, Tools, Unavailable,
+};
 use tarsy_engine::trace;
 use tarsy_mask::Mask;
 
@@ -336,9 +338,9 @@ impl Tools for Servers {
         }
     }
 
-    fn run_ended(&self, lease: Lease) {
+    fn run_ended(&self, lease: Lease, session: SessionAfterRun) {
         for cached in self.servers.values() {
-            cached.server.run_ended(lease);
+            cached.server.run_ended(lease, session);
         }
     }
 }

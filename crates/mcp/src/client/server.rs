@@ -13,7 +13,7 @@ use super::slot::ConnectionSlot;
 use super::transport::http::BearerToken;
 use crate::Error;
 use tarsy_config::ServerScope;
-use tarsy_engine::ports::Lease;
+use tarsy_engine::ports::{Lease, SessionAfterRun};
 use tarsy_mask::Mask;
 
 #[derive(Debug)]
@@ -75,12 +75,13 @@ impl Server {
         let endpoint = Endpoint {
             config: &self.config,
             token: self.token.as_ref(),
+            session: slot.session(),
         };
         slot.connection(endpoint, context).await
     }
 
     /// Closes the connection that only the run with this lease has used.
-    pub(super) fn run_ended(&self, lease: Lease) {
-        self.sessions.end(lease);
+    pub(super) fn run_ended(&self, lease: Lease, session: SessionAfterRun) {
+        self.sessions.end(lease, session);
     }
 }

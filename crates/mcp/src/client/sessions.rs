@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::session_limit::SessionLimit;
 use super::slot::ConnectionSlot;
-use tarsy_engine::ports::Lease;
+use super::transport::http::HeaderSession;
+use tarsy_engine::ports::{Lease, SessionAfterRun};
 
 /// The connections of the sessions that run now, by the lease of their run.
 #[derive(Debug)]
@@ -39,7 +40,10 @@ impl SessionConnections {
         if let Some(run) = runs.iter().find(|run| run.lease == lease) {
             return Arc::clone(&run.slot);
         }
-        let slot = Arc::new(ConnectionSlot::limited(self.limit.clone()));
+        let slot = Arc::new(ConnectionSlot::limited(
+            self.limit.clone(),
+            HeaderSession::new(lease.session_id),
+        ));
         runs.push(Run {
             lease,
             slot: Arc::clone(&slot),
@@ -48,7 +52,13 @@ impl SessionConnections {
     }
 
     /// Closes the connection of this run.
-    pub(super) fn end(&self, lease: Lease) {
-        self.runs.lock().retain(|run| run.lease != lease);
+    pub(super) fn end(&self, lease: Lease, session: SessionAfterRun) {
+        self.runs.lock().retain(|run| {
+            let is_other = run.lease != lease;
+            if !is_other && session == SessionAfterRun::Ended {
+                run.slot.session_ended();
+            }
+            is_other
+        });
     }
 }

@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep_until};
 use super::connection::{Connection, Endpoint};
 use super::context::ConnectionContext;
 use super::session_limit::SessionLimit;
+use super::transport::http::HeaderSession;
 use crate::Error;
 
 /// The delay in milliseconds before a lost connection is opened again. It is random, so that the workers of a server
@@ -22,6 +23,8 @@ pub(super) struct ConnectionSlot {
     current: Mutex<Arc<Attempt>>,
     /// The limit that a connection of one session counts towards.
     limit: Option<SessionLimit>,
+    /// The one session that uses the connection.
+    session: Option<Arc<HeaderSession>>,
 }
 
 /// A connection, opened by one caller while the others wait without holding a lock.
@@ -34,9 +37,10 @@ struct Attempt {
 
 impl ConnectionSlot {
     /// The place of a connection of one session.
-    pub(super) fn limited(limit: SessionLimit) -> Self {
+    pub(super) fn limited(limit: SessionLimit, session: HeaderSession) -> Self {
         Self {
             limit: Some(limit),
+            session: Some(Arc::new(session)),
             ..Self::default()
         }
     }
@@ -101,6 +105,18 @@ impl ConnectionSlot {
                 cell: OnceCell::new(),
                 not_before: Some(Instant::now() + delay),
             });
+        }
+    }
+
+    /// The session that uses the connection alone; `None` for a shared one.
+    pub(super) fn session(&self) -> Option<&Arc<HeaderSession>> {
+        self.session.as_ref()
+    }
+
+    /// The session has ended for good, so that its server may forget it when the connection closes.
+    pub(super) fn session_ended(&self) {
+        if let Some(session) = &self.session {
+            session.end();
         }
     }
 

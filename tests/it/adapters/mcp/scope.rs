@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rustix::process::Pid;
-use tarsy_config::ServerScope;
+use tarsy_config::{SESSION_IN_HEADERS, ServerScope};
 use tarsy_core::execution::entry::ToolCall;
 use tarsy_core::ids::SessionId;
-use tarsy_engine::ports::{Lease, ToolReply, ToolRequest, Tools as _};
+use tarsy_engine::ports::{Lease, SessionAfterRun, ToolReply, ToolRequest, Tools as _};
 use tarsy_mask::Mask;
 use tarsy_mcp::{HttpConfig, ServerConfig, Servers, StdioConfig, Transport};
 use tokio::time::Instant;
@@ -105,7 +105,7 @@ async fn each_session_has_a_process_from_its_first_call_to_the_end_of_its_run() 
         "further calls use the same process"
     );
 
-    servers.run_ended(lease(1, 1));
+    servers.run_ended(lease(1, 1), SessionAfterRun::Ended);
     eventually("the process of the session has ended", async || {
         !is_running(one)
     })
@@ -116,7 +116,7 @@ async fn each_session_has_a_process_from_its_first_call_to_the_end_of_its_run() 
         ![one, other, listing].contains(&resumed),
         "a later run of the session has a new process"
     );
-    servers.run_ended(lease(1, 1));
+    servers.run_ended(lease(1, 1), SessionAfterRun::Ended);
     assert_eq!(
         pid(&servers, lease(1, 2)).await,
         resumed,
@@ -145,7 +145,7 @@ async fn a_session_waits_while_the_most_sessions_have_a_process() {
     ))
     .await;
     assert!(matches!(refused, ToolReply::NotSent { .. }), "{refused:?}");
-    servers.run_ended(lease(1, 1));
+    servers.run_ended(lease(1, 1), SessionAfterRun::Ended);
     let second = pid(&servers, lease(2, 1)).await;
     assert!(
         second != first && !is_running(first),
@@ -176,7 +176,7 @@ async fn over_http_each_session_has_a_session_of_the_server_that_its_end_deletes
         );
     }
     assert_eq!(server.count("initialize"), 2);
-    servers.run_ended(lease(1, 1));
+    servers.run_ended(lease(1, 1), SessionAfterRun::Ended);
     let deleted = || {
         server
             .seen()
@@ -190,6 +190,122 @@ async fn over_http_each_session_has_a_session_of_the_server_that_its_end_deletes
     .await;
     within(servers.close()).await;
     assert_eq!(deleted(), 2);
+}
+
+/// The servers with one over HTTP whose headers name the session.
+fn with_named_session(server: &ToolServer) -> Servers {
+    let headers = [
+        ("x-session-id", SESSION_IN_HEADERS),
+        ("x-box", "box-{{session}}/a"),
+        ("x-team", "payments"),
+    ];
+    let address = HttpConfig {
+        url: server.url(),
+        headers: headers
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
+        ..HttpConfig::default()
+    };
+    let mut config = ServerConfig::new("web", Transport::Http(address));
+    config.settings.scope = ServerScope::Session;
+    start(vec![config])
+}
+
+/// The values of the header in requests of this method, in order.
+fn sent(server: &ToolServer, method: &str, header: &str) -> Vec<String> {
+    let seen = server.seen();
+    let of_method = seen.iter().filter(|seen| seen.method == method);
+    of_method
+        .map(|seen| {
+            let value = seen.headers.get(header).unwrap();
+            value.to_str().unwrap().to_owned()
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn headers_name_the_session_of_each_request_the_delete_included() {
+    let server = ToolServer::start(Form::Json).await;
+    let servers = with_named_session(&server);
+    let look = call("web.look", "{}");
+    ask(&servers, &look, Some(lease(1, 1))).await;
+    let id = Uuid::from_u128(1).to_string();
+    servers.run_ended(lease(1, 1), SessionAfterRun::Ended);
+    eventually("the session at the server is deleted", async || {
+        sent(&server, "DELETE", "x-session-id") == [id.clone()]
+    })
+    .await;
+    let requests = sent(&server, "POST", "x-session-id");
+    assert!(requests.len() >= 3, "{requests:?}");
+    assert!(requests.iter().all(|sent| *sent == id), "{requests:?}");
+    assert_eq!(
+        sent(&server, "DELETE", "x-box"),
+        [format!("box-{id}/a")],
+        "the id is a part of a value, too"
+    );
+    assert_eq!(sent(&server, "DELETE", "x-team"), ["payments"]);
+    let at_server = sent(&server, "DELETE", "mcp-session-id");
+    assert!(at_server[0].starts_with("session-"), "{at_server:?}");
+    within(servers.close()).await;
+}
+
+#[tokio::test]
+async fn what_a_server_keeps_for_a_named_session_outlives_a_run_that_another_follows() {
+    let server = ToolServer::start(Form::Json).await;
+    let servers = with_named_session(&server);
+    let look = call("web.look", "{}");
+    ask(&servers, &look, Some(lease(1, 1))).await;
+    servers.run_ended(lease(1, 1), SessionAfterRun::Continues);
+    within(servers.close()).await;
+    assert_eq!(
+        sent(&server, "DELETE", "x-session-id"),
+        Vec::<String>::new(),
+        "a release deletes nothing"
+    );
+
+    let next = with_named_session(&server);
+    ask(&next, &look, Some(lease(1, 2))).await;
+    next.run_ended(lease(1, 2), SessionAfterRun::Ended);
+    within(next.close()).await;
+    let id = Uuid::from_u128(1).to_string();
+    assert_eq!(sent(&server, "DELETE", "x-session-id"), [id.clone()]);
+    assert!(
+        sent(&server, "POST", "x-session-id")
+            .iter()
+            .all(|sent| *sent == id),
+        "both workers have sent the same id"
+    );
+    assert_eq!(server.count("initialize"), 2);
+}
+
+#[tokio::test]
+async fn a_connection_that_no_session_uses_has_an_id_of_its_own_that_is_deleted() {
+    let server = ToolServer::start(Form::Json).await;
+    let mut ids = Vec::new();
+    for deleted in 1..=2 {
+        let servers = with_named_session(&server);
+        assert_eq!(
+            within(servers.list(&["web".to_owned()])).await.unavailable,
+            []
+        );
+        ask(&servers, &call("web.look", "{}"), None).await;
+        within(servers.close()).await;
+        ids = sent(&server, "DELETE", "x-session-id");
+        assert_eq!(ids.len(), deleted);
+    }
+    assert_ne!(ids[0], ids[1]);
+    assert!(ids.iter().all(|id| Uuid::parse_str(id).is_ok()), "{ids:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_a_delete_delays_no_end_for_long() {
+    let server = ToolServer::start(Form::Json).await;
+    let servers = with_named_session(&server);
+    ask(&servers, &call("web.look", "{}"), Some(lease(1, 1))).await;
+    server.hold_deletes();
+    servers.run_ended(lease(1, 1), SessionAfterRun::Ended);
+    within(servers.close()).await;
+    assert_eq!(sent(&server, "DELETE", "x-session-id").len(), 1);
 }
 
 #[tokio::test]

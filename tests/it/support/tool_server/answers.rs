@@ -52,6 +52,13 @@ pub(super) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> i
         }
         if wanted.is_some() && wanted.as_deref() != token {
             Some(StatusCode::UNAUTHORIZED)
+        } else if method == Method::DELETE {
+            let known = state.sessions.as_mut().zip(session.as_ref());
+            Some(if known.is_some_and(|(known, id)| known.remove(id)) {
+                StatusCode::NO_CONTENT
+            } else {
+                StatusCode::NOT_FOUND
+            })
         } else if method != Method::POST {
             Some(StatusCode::METHOD_NOT_ALLOWED)
         } else if name != "initialize" && state.sessions.as_ref().is_some_and(unknown) {
@@ -60,6 +67,9 @@ pub(super) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> i
             None
         }
     };
+    if method == Method::DELETE && shared.state.lock().unwrap().holds_deletes {
+        return std::future::pending().await;
+    }
     if let Some(status) = refused {
         return Ok(empty(status));
     }

@@ -76,6 +76,8 @@ struct State {
     oddity: Option<Oddity>,
     /// The target of a request for `/old`.
     redirect: String,
+    /// No request to delete a session is answered.
+    holds_deletes: bool,
     seen: Vec<Seen>,
     performed: Vec<Performed>,
 }
@@ -197,6 +199,10 @@ impl ToolServer {
     /// Whether a fault waits for its call.
     pub(crate) fn is_about_to_fail(&self) -> bool {
         self.with(|state| !state.faults.is_empty())
+    }
+
+    pub(crate) fn hold_deletes(&self) {
+        self.with(|state| state.holds_deletes = true);
     }
 
     pub(crate) fn be_odd(&self, oddity: Oddity) {

@@ -120,7 +120,7 @@ impl McpServer {
     }
 
     fn check(&mut self, field: &Field<'_>) {
-        self.transport.check(field);
+        self.transport.check(field, self.scope);
         if !field.has("max_tool_timeout") {
             self.max_tool_timeout = Self::MAX_TOOL_TIMEOUT.max(self.tool_timeout);
         } else if self.max_tool_timeout < self.tool_timeout {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::scope::ServerScope;
 use crate::declared::forms::{As, Bytes, entries, form};
 use crate::declared::keys_of;
 use crate::declared::texts::{HeaderValue, Proxy, Templated, Text, VariableName};
@@ -25,6 +26,9 @@ const RESERVED_HEADERS: [&str; 10] = [
     "te",
     "transfer-encoding",
 ];
+
+/// Stands for the id of the session in a header of a server with `scope: session`.
+pub const SESSION_IN_HEADERS: &str = "{{session}}";
 
 const SSE: &str = "the transport sse of 2024 is not supported; use `type: http` with the address that the server has for \
                    streamable HTTP (often the same with /mcp instead of /sse), or its program with `command`";
@@ -135,7 +139,7 @@ impl From<TransportKeys> for McpTransport {
 }
 
 impl McpTransport {
-    pub(super) fn check(&self, field: &Field<'_>) {
+    pub(super) fn check(&self, field: &Field<'_>, scope: ServerScope) {
         let kind = field.get("type");
         let kind = kind.filter(|field| field.resolved().as_deref() == Some("sse"));
         if let Some(field) = kind {
@@ -153,8 +157,9 @@ impl McpTransport {
                 "not for a server with `{needed}`; a server has either `command` or `url`"
             ));
         }
-        if let Self::Http(_) = self {
+        if let Self::Http(address) = self {
             check_address(field);
+            check_placeholders(&address.headers, field, scope);
         }
     }
 
@@ -199,4 +204,31 @@ fn check_address(field: &Field<'_>) {
             field.fault("the protocol sets this header; leave it out".to_owned());
         }
     }
+}
+
+/// Reports `{{…}}` that stands for nothing, and `{{session}}` of a server whose connection many sessions share.
+fn check_placeholders(headers: &BTreeMap<String, Template>, field: &Field<'_>, scope: ServerScope) {
+    let fields = field.get("headers").filter(Field::is_map);
+    for (name, field) in fields.iter().flat_map(Field::entries) {
+        let text = headers.get(&name).map_or("", Template::as_str);
+        let mut named = placeholders(text);
+        if named.any(|named| named != SESSION_IN_HEADERS) {
+            field.fault(format!(
+                "an unknown {{{{…}}}}; accepted: {SESSION_IN_HEADERS}, the id of the session"
+            ));
+        } else if text.contains(SESSION_IN_HEADERS) && scope == ServerScope::Worker {
+            field.fault(format!(
+                "{SESSION_IN_HEADERS} needs `scope: session`: all sessions of a worker share this connection"
+            ));
+        }
+    }
+}
+
+/// The parts `{{…}}` of a text, with their braces.
+fn placeholders(text: &str) -> impl Iterator<Item = &str> {
+    let begins = text.match_indices("{{");
+    begins.filter_map(|(begin, _)| {
+        let rest = text.get(begin..)?;
+        rest.get(..rest.find("}}")? + "}}".len())
+    })
 }

@@ -110,7 +110,7 @@ pub struct ToolResult {
     /// The reason why the call was not sent; `None` for one that was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_sent: Option<NotSent>,
-    /// What is known of the whole result, and which lines of the text are words of tarsy; `None` for a result that is
+    /// Facts of the whole result, and which lines of the text are words of tarsy; `None` for a result that is
     /// not presented.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub facts: Option<Facts>,

@@ -5,8 +5,8 @@ use std::cell::Cell;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::{Request, Timeline, answer};
 use super::{read, stored};
+use crate::read_result::{Request, Timeline, answer};
 
 #[test]
 fn matches_are_counted_with_the_lines_that_have_them() {

@@ -1,4 +1,4 @@
-//! What is known of a result beside its text: its length, the range of its times, and how its text differs from it.
+//! Facts of a result beside its text: its length, the range of its times, and how its text differs from it.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub struct Facts {
     /// The last time in it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub to: Option<DateTime<Utc>>,
-    /// How the text differs from the whole result.
+    /// The difference between the text and the whole result.
     #[serde(default, skip_serializing_if = "is_default")]
     pub shown: Vec<Shown>,
     /// The lines of the text that are words of tarsy, counted from 1 and ascending.

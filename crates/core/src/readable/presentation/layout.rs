@@ -231,7 +231,7 @@ enum End {
     Last,
 }
 
-/// A cut text.
+/// The part of a text that is left of it.
 pub(super) struct CutText {
     pub(super) text: String,
     /// The lines of tarsy in it, from 1.

@@ -41,7 +41,7 @@ pub(super) fn read(
         let start = range.start + time.start;
         reader.plain(at..start);
         at = start + time.stamp.length;
-        reader.value(start..at, true);
+        reader.record_time(start..at);
         reader.skeleton.push(PLACE);
     }
     reader.plain(at..range.end);
@@ -83,7 +83,7 @@ impl Reader<'_> {
         let names_id =
             self.text.get(self.last_word.clone()).is_some_and(is_id) && !self.ends_with_blank();
         if names_id || is_uuid(token) {
-            self.value(range, false);
+            self.value(range);
             self.skeleton.push(PLACE);
             return;
         }
@@ -103,7 +103,7 @@ impl Reader<'_> {
                 self.skeleton.push_str(piece);
             }
         }
-        self.value(range, false);
+        self.value(range);
     }
 
     /// Whether a blank and no sign of a pair stands before the next token.
@@ -112,15 +112,27 @@ impl Reader<'_> {
         !behind.ends_with([':', '='])
     }
 
-    fn value(&mut self, range: std::ops::Range<usize>, is_record_time: bool) {
+    fn value(&mut self, range: std::ops::Range<usize>) {
         let name = std::mem::replace(&mut self.last_word, 0..0);
         self.values.push(Value {
             start: range.start,
             end: range.end,
             name_start: name.start,
             name_end: name.end,
-            is_record_time,
+            is_record_time: false,
         });
+    }
+
+    /// The time with which a record begins; no word stands before it.
+    fn record_time(&mut self, range: std::ops::Range<usize>) {
+        self.values.push(Value {
+            start: range.start,
+            end: range.end,
+            name_start: 0,
+            name_end: 0,
+            is_record_time: true,
+        });
+        self.last_word = 0..0;
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::super::{Fields, Form, Sure, fields};
+use crate::summary::{Fields, Form, Sure, fields};
 
 /// A report by its fields.
 struct Report {
@@ -12,7 +12,7 @@ struct Report {
     evidence: &'static [&'static str],
     next: &'static str,
     not_seen: &'static str,
-    /// What the word of `sure` is read as.
+    /// The word of `sure` as it is read.
     word: Sure,
 }
 

@@ -164,8 +164,11 @@ async fn a_draining_worker_frees_the_session_before_it_gives_the_message_back() 
 }
 
 #[tokio::test]
-async fn the_tools_of_a_run_are_closed_once_after_its_end_and_after_its_release() {
-    for released in [false, true] {
+async fn tools_of_a_run_are_closed_once_and_learn_whether_the_session_goes_on() {
+    for (released, after) in [
+        (false, SessionAfterRun::Ended),
+        (true, SessionAfterRun::Continues),
+    ] {
         let harness = DeliveryHarness::new(vec![NEW], vec![], Claim::Unknown, SETTLED);
         let claimed = harness.claimed();
         let lease = claimed.lease;
@@ -174,7 +177,10 @@ async fn the_tools_of_a_run_are_closed_once_after_its_end_and_after_its_release(
             *harness.sessions.cancels.lock() = Some(harness.dispatcher.shutdown.drain.clone());
         }
         harness.deliver(b"disk full").await;
-        assert_eq!(*harness.scene.ports.tools.ended_runs.lock(), [lease]);
+        assert_eq!(
+            *harness.scene.ports.tools.ended_runs.lock(),
+            [(lease, after)]
+        );
     }
 }
 

@@ -1,7 +1,10 @@
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::plan::route::{choose, servers_of};
 use tarsy_core::alert::policy::OnResolved;
-use tarsy_core::plan::{Limits, Strategy};
+use tarsy_core::plan::{Limits, PresentationPlan, Strategy};
+use tarsy_core::readable::presentation::Presentation;
 use tarsy_core::testing::{alert, changing_tool, read_only_tool};
 
 const CONFIG: &str = r#"
@@ -128,7 +131,15 @@ fn a_plan_freezes_the_settings_of_all_levels() {
             user_prompt: texts.user,
             conclusion_prompt: texts.conclusion,
             answer_check: AnswerCheck::Once,
+            checks_figures: true,
             wrap_up_ms: 90_000,
+            presentation: PresentationPlan {
+                servers: if strategy.uses_tools() {
+                    [("k8s".to_owned(), Presentation::ALL)].into()
+                } else {
+                    BTreeMap::new()
+                },
+            },
             ..tarsy_core::testing::agent_plan(strategy, vec![])
         }
     };

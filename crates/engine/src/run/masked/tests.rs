@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::ports::{Lease, Listing, ToolReply, ToolRequest, Tools};
+use crate::ports::{Lease, Listing, SessionAfterRun, ToolReply, ToolRequest, Tools};
 use crate::run::masked::*;
 use crate::run::session::LeasedSession;
 use crate::run::tests::control;
@@ -82,7 +82,7 @@ impl Tools for Noting {
         }
     }
 
-    fn run_ended(&self, _lease: Lease) {}
+    fn run_ended(&self, _lease: Lease, _session: SessionAfterRun) {}
 }
 
 #[derive(Debug)]

@@ -63,7 +63,11 @@ pub(super) fn of_series(items: &[Node<'_>]) -> Option<Table> {
             values: own_values.iter().map(cell).collect(),
         });
     }
-    table(&columns, columns.series.len() > 1)
+    if columns.series.len() > 1 {
+        table(&columns)
+    } else {
+        None
+    }
 }
 
 /// The keys of the two arrays of a series.
@@ -168,14 +172,15 @@ pub(super) fn of_matrix(items: &[Node<'_>]) -> Option<Table> {
         }
         columns.series.push(series);
     }
-    table(&columns, !items.is_empty())
+    if items.is_empty() {
+        None
+    } else {
+        table(&columns)
+    }
 }
 
-/// The table, if the series are worth one and each has its times in one direction.
-fn table(columns: &Columns<'_>, is_worth: bool) -> Option<Table> {
-    if !is_worth {
-        return None;
-    }
+/// The table, if each series has its times in one direction.
+fn table(columns: &Columns<'_>) -> Option<Table> {
     let count = columns.series.len();
     let lengths_agree = columns
         .series

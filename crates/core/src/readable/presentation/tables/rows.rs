@@ -7,7 +7,7 @@ use crate::readable::presentation::json::Node;
 
 const MIN_ROWS: usize = 3;
 const MAX_COLUMNS: usize = 64;
-/// A longer container in a cell is no cell: the search for tables goes on within it.
+/// A longer container in a cell is no cell: the search for tables continues within it.
 const MAX_CELL_BYTES: usize = 300;
 
 /// A column: a key of the objects, or a key of the objects of that key.

@@ -38,14 +38,18 @@ fn repeated_lines_become_a_mark_with_their_extremes() {
 
 #[test]
 fn a_change_of_a_status_or_of_a_word_ends_a_run() {
-    let slow = |minute: usize| if minute == 20 { 500 } else { 200 };
-    let status = log((0..40).map(|minute| access(minute, slow(minute), &format!("{minute}1ms"))));
-    let word = |minute: usize| if minute == 20 { "late" } else { "done" };
-    let words =
-        log((0..40).map(|minute| access(minute, 200, &format!("{minute}1ms {}", word(minute)))));
-    let unit = |minute: usize| if minute == 20 { "s" } else { "ms" };
-    let units =
-        log((0..40).map(|minute| access(minute, 200, &format!("{minute}1{}", unit(minute)))));
+    let status = log((0..40).map(|minute| {
+        let status = if minute == 20 { 500 } else { 200 };
+        access(minute, status, &format!("{minute}1ms"))
+    }));
+    let words = log((0..40).map(|minute| {
+        let word = if minute == 20 { "late" } else { "done" };
+        access(minute, 200, &format!("{minute}1ms {word}"))
+    }));
+    let units = log((0..40).map(|minute| {
+        let unit = if minute == 20 { "s" } else { "ms" };
+        access(minute, 200, &format!("{minute}1{unit}"))
+    }));
     for text in [status, words, units] {
         let shown = presented(&text);
         let odd = text.split('\n').nth(20).unwrap();
@@ -83,13 +87,9 @@ fn six_codes_are_words_and_identifiers_without_digits_are_none() {
     let text =
         log((0..60).map(|minute| access(minute, codes[minute % 6], "ok and some more words")));
     assert!(marks(&presented(&text)).is_empty());
-    let letters = |minute: usize| char::from(b'a' + u8::try_from(minute % 26).unwrap());
     let text = log((0..26).map(|minute| {
-        format!(
-            "{} reqId=req-x{}",
-            access(minute, 200, "ok"),
-            letters(minute)
-        )
+        let letter = char::from(b'a' + u8::try_from(minute).unwrap());
+        format!("{} reqId=req-x{letter}", access(minute, 200, "ok"))
     }));
     let shown = presented(&text);
     assert!(

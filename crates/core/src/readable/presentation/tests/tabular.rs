@@ -25,25 +25,26 @@ fn value(cell: &str) -> Value {
 fn objects(text: &str) -> Value {
     let table = table(text);
     let (header, rows) = table.split_first().unwrap();
-    let object = |row: &Vec<&str>| {
-        let mut object = Map::new();
-        for (name, cell) in header.iter().zip(row).filter(|(_, cell)| !cell.is_empty()) {
-            match name.split_once('.') {
-                Some((outer, inner)) => {
-                    let member = object.entry(outer).or_insert_with(|| json!({}));
-                    member
-                        .as_object_mut()
-                        .unwrap()
-                        .insert(inner.to_owned(), value(cell));
-                }
-                None => {
-                    object.insert((*name).to_owned(), value(cell));
-                }
+    rows.iter().map(|row| object(header, row)).collect()
+}
+
+fn object(header: &[&str], row: &[&str]) -> Value {
+    let mut object = Map::new();
+    for (name, cell) in header.iter().zip(row).filter(|(_, cell)| !cell.is_empty()) {
+        match name.split_once('.') {
+            Some((outer, inner)) => {
+                let member = object.entry(outer).or_insert_with(|| json!({}));
+                member
+                    .as_object_mut()
+                    .unwrap()
+                    .insert(inner.to_owned(), value(cell));
+            }
+            None => {
+                object.insert((*name).to_owned(), value(cell));
             }
         }
-        Value::Object(object)
-    };
-    rows.iter().map(object).collect()
+    }
+    Value::Object(object)
 }
 
 #[test]
@@ -105,12 +106,12 @@ fn series_that_share_their_times_become_columns() {
 
 #[test]
 fn a_matrix_of_prometheus_becomes_columns_with_readable_times() {
-    let values = |from: u32| -> Vec<Value> {
-        (0..20)
+    let series = |pod: &str, from: u32| {
+        let values: Vec<Value> = (0..20)
             .map(|step| json!([1_795_738_200 + step * 60, format!("{}", from + step)]))
-            .collect()
+            .collect();
+        json!({"metric": {"__name__": "up", "namespace": "payments", "pod": pod}, "values": values})
     };
-    let series = |pod: &str, from: u32| json!({"metric": {"__name__": "up", "namespace": "payments", "pod": pod}, "values": values(from)});
     let result = [series("a", 1), series("b", 100), series("c", 5)];
     let text = json!({"status": "success", "data": {"resultType": "matrix", "result": result}});
     let shown = presented(&text.to_string());
@@ -161,14 +162,15 @@ proptest! {
     fn a_table_gives_back_the_same_json_values(
         rows in prop::collection::vec((scalar(), prop::option::of(scalar()), scalar(), scalar()), 3..20),
     ) {
-        let object = |(one, maybe, inner, other): &(Value, Option<Value>, Value, Value)| {
+        let mut whole = Vec::new();
+        for (one, maybe, inner, other) in rows {
             let mut object = json!({"a_long_name_of_a_key": one, "labels_of_it": {"pod_name": inner, "state": other}});
             if let Some(maybe) = maybe {
-                object.as_object_mut().unwrap().insert("sometimes".to_owned(), maybe.clone());
+                object.as_object_mut().unwrap().insert("sometimes".to_owned(), maybe);
             }
-            object
-        };
-        let whole: Value = rows.iter().map(object).collect();
+            whole.push(object);
+        }
+        let whole = Value::Array(whole);
         let shown = presented(&serde_json::to_string_pretty(&whole).unwrap());
         prop_assert_eq!(shown.facts.unwrap().shown, [Shown::Table]);
         prop_assert_eq!(objects(&shown.text), whole);

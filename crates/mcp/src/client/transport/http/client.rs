@@ -15,6 +15,7 @@ use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::Sse;
+use tokio::time::error::Elapsed;
 
 use super::body::{ReadBody, read, request_id, too_large, without_bom};
 use super::events::events;
@@ -22,6 +23,7 @@ use super::exchange::{EVENT_STREAM, Exchange, JSON, has_type, session_of};
 use super::fault::Refusal;
 use super::pace::StreamPace;
 use super::reason::reason;
+use super::session::HeaderSession;
 use super::{BearerToken, HttpFault, MAX_MESSAGE_BYTES};
 use crate::client::transport::message;
 use crate::client::transport::open::OpenRequests;
@@ -31,6 +33,8 @@ use tarsy_core::intake::headers::TRACEPARENT;
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 /// The time limit for the body of a refusal: its status has come, and the reason is only a help.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(3);
+/// The time limit for the end of a session at its server; rmcp gives up, without a log, after 5 s.
+const DELETE_TIMEOUT: Duration = Duration::from_secs(4);
 const NEITHER: &str = "the answer is neither JSON nor a stream of events";
 
 type Failure = StreamableHttpError<HttpFault>;
@@ -47,6 +51,8 @@ pub(in crate::client) struct HttpClient {
     pub(super) pace: Arc<StreamPace>,
     /// The statuses with which this server has run no tool.
     pub(super) not_run_on: Arc<[StatusCode]>,
+    /// The session that headers name: what the server keeps for it is deleted only after its end.
+    pub(super) session: Option<Arc<HeaderSession>>,
 }
 
 impl StreamableHttpClient for HttpClient {
@@ -102,7 +108,14 @@ impl StreamableHttpClient for HttpClient {
         _auth_header: Option<String>,
         headers: Headers,
     ) -> Result<(), Failure> {
-        // A server need not support this, and its refusal changes nothing.
+        if self
+            .session
+            .as_ref()
+            .is_some_and(|session| !session.has_ended())
+        {
+            // Another connection, perhaps of another worker, continues with what the server keeps for the session.
+            return Ok(());
+        }
         let exchange = Exchange {
             method: Method::DELETE,
             uri: &uri,
@@ -111,7 +124,12 @@ impl StreamableHttpClient for HttpClient {
             body: Vec::new(),
             is_notice: false,
         };
-        self.exchange(&exchange).await.map(|_response| ())
+        // A server need not support this, and its refusal changes nothing.
+        let answered = tokio::time::timeout(DELETE_TIMEOUT, self.exchange(&exchange)).await;
+        if self.session.is_some() {
+            log_deletion(&answered);
+        }
+        Ok(())
     }
 
     async fn get_stream(
@@ -192,6 +210,17 @@ impl HttpClient {
         };
         Err(StreamableHttpError::Client(fault))
     }
+}
+
+/// Logs why a server may still keep something for a session that has ended.
+fn log_deletion(answered: &Result<Result<Response, Failure>, Elapsed>) {
+    let fault = match answered {
+        Ok(Ok(response)) if response.status().is_success() => return,
+        Ok(Ok(response)) => response.status().to_string(),
+        Ok(Err(fault)) => fault.to_string(),
+        Err(_elapsed) => format!("no answer within {DELETE_TIMEOUT:?}"),
+    };
+    tracing::warn!(fault, "mcp server has not deleted its session");
 }
 
 /// The headers with the trace of a call, which its message has as well: a proxy reads no message.

@@ -11,6 +11,7 @@ mod body;
 mod reason;
 mod events;
 mod pace;
+mod session;
 mod client;
 
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 
 use self::client::HttpClient;
 pub(in crate::client) use self::fault::{HttpFault, TransportFault, fault_of};
+pub(in crate::client) use self::session::HeaderSession;
 pub(in crate::client) use self::token::BearerToken;
 use crate::client::config::HttpConfig;
 
@@ -38,7 +40,8 @@ const STREAM_RETRY_DELAY: Duration = Duration::from_millis(500);
 const MAX_STREAM_RETRY_DELAY: Duration = Duration::from_secs(5);
 
 /// Prepares the transport without sending a request. `lost` is set when the server has gone or has forgotten the
-/// session, so that the next call opens a new connection.
+/// session, so that the next call opens a new connection. `session` is the one that headers name; without
+/// one they get a random id.
 ///
 /// # Errors
 /// When a header, the proxy or the file of certificates is invalid.
@@ -46,13 +49,17 @@ pub(in crate::client) fn transport(
     config: &HttpConfig,
     token: Option<Arc<BearerToken>>,
     lost: Arc<AtomicBool>,
+    session: Option<Arc<HeaderSession>>,
 ) -> Result<StreamableHttpClientTransport<HttpClient>, HttpFault> {
+    let session = session::is_named_in(&config.headers)
+        .then(|| session.unwrap_or_else(|| Arc::new(HeaderSession::of_one_connection())));
     let client = HttpClient {
         http: builder::build(config)?,
         token,
         lost,
         pace: Arc::default(),
         not_run_on: statuses(&config.not_run_on)?,
+        session: session.clone(),
     };
     let mut settings = StreamableHttpClientTransportConfig::with_uri(config.url.as_str())
         .max_concurrent_requests(MAX_CONCURRENT_REQUESTS)
@@ -65,9 +72,13 @@ pub(in crate::client) fn transport(
     retries.max_delay = Some(MAX_STREAM_RETRY_DELAY);
     settings.retry_config = Arc::new(retries);
     for (name, value) in &config.headers {
+        let value = match &session {
+            Some(session) => session.named_in(value),
+            None => value.clone(),
+        };
         let named = HeaderName::from_bytes(name.as_bytes())
             .ok()
-            .zip(HeaderValue::from_str(value).ok());
+            .zip(HeaderValue::from_str(&value).ok());
         let (header, mut value) =
             named.ok_or_else(|| HttpFault::Setup(format!("the header {name} cannot be sent")))?;
         value.set_sensitive(true);
