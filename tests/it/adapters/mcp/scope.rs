@@ -268,7 +268,10 @@ async fn what_a_server_keeps_for_a_named_session_outlives_a_run_that_another_fol
     next.run_ended(lease(1, 2), SessionAfterRun::Ended);
     within(next.close()).await;
     let id = Uuid::from_u128(1).to_string();
-    assert_eq!(sent(&server, "DELETE", "x-session-id"), [id.clone()]);
+    assert_eq!(
+        sent(&server, "DELETE", "x-session-id"),
+        std::slice::from_ref(&id)
+    );
     assert!(
         sent(&server, "POST", "x-session-id")
             .iter()

@@ -278,6 +278,7 @@ async fn a_session_whose_time_is_used_up_ends_with_an_analysis() {
     assert_eq!(analysis.metadata["forced_conclusion"], true);
     assert!(analysis.content.contains("Cause: a test"));
     let mut shown = system.tarsy("show", &["sessions", "show", &session.to_string()]);
-    assert_eq!(shown.finished().await.0, 0);
-    assert!(shown.log().contains("time budget"), "{}", shown.log());
+    let (code, text) = shown.finished().await;
+    assert_eq!(code, 0);
+    assert!(text.contains("completed (time budget)"), "{text}");
 }
