@@ -27,6 +27,46 @@ fn log() -> impl Strategy<Value = String> {
     })
 }
 
+/// Cycles of two to four records with other words, each with a number.
+fn cycles() -> impl Strategy<Value = String> {
+    let numbers = prop::collection::vec(prop_oneof![Just(7_u32), 0_u32..1000], 160);
+    (2_usize..=4, 12_usize..40, numbers).prop_map(|(period, repetitions, numbers)| {
+        (0..period * repetitions)
+            .zip(numbers)
+            .map(|(index, number)| {
+                let word = ["began", "read", "wrote", "ended"][index % period];
+                let hour = index / 60;
+                let minute = index % 60;
+                format!("2026-11-27T{hour:02}:{minute:02}:00Z worker {word} took {number} of all\n")
+            })
+            .collect()
+    })
+}
+
+/// The number of a line of [`cycles`].
+fn took(line: &str) -> u32 {
+    let behind = line.split("took ").nth(1).unwrap();
+    behind.split(' ').next().unwrap().parse().unwrap()
+}
+
+/// The ranges of the value `took` in a mark.
+fn ranges(mark: &str) -> Vec<(u32, u32)> {
+    let differences = mark
+        .split("; ")
+        .map(|part| part.trim_start_matches("differ: "));
+    differences
+        .filter_map(|part| part.strip_prefix("took "))
+        .map(|range| {
+            let range = range.split([',', '…']).next().unwrap().trim();
+            let ends: Vec<u32> = range
+                .split(" to ")
+                .map(|end| end.parse().unwrap())
+                .collect();
+            (ends[0], ends[ends.len() - 1])
+        })
+        .collect()
+}
+
 proptest! {
     #[test]
     fn every_line_of_the_whole_is_shown_or_in_the_range_of_a_mark(text in log()) {
@@ -69,6 +109,26 @@ proptest! {
             let ends: Vec<u32> = range.split(" to ").map(|end| end.parse().unwrap()).collect();
             prop_assert_eq!(Some(&ends[0]), hidden.first());
             prop_assert_eq!(ends.last(), hidden.last());
+        }
+    }
+
+    #[test]
+    fn each_hidden_number_of_a_cycle_is_as_in_the_lines_above_or_in_a_range(text in cycles()) {
+        let whole: Vec<&str> = text.lines().collect();
+        let shown = presented(&text);
+        prop_assert!(!marks(&shown).is_empty(), "{}", shown.text);
+        for mark in marks(&shown) {
+            let count = mark.text.split(" lines above").next().unwrap().rsplit(' ').next().unwrap();
+            let of_one: usize = count.parse().unwrap_or(1);
+            let ranges = ranges(&mark.text);
+            let first = usize::try_from(mark.first).unwrap() - 1;
+            let last = usize::try_from(mark.last).unwrap();
+            for (index, line) in whole[first..last].iter().enumerate() {
+                let number = took(line);
+                let above = took(whole[first - of_one + index % of_one]);
+                let is_in_range = ranges.iter().any(|(least, greatest)| (*least..=*greatest).contains(&number));
+                prop_assert!(number == above || is_in_range, "{number} in {}", mark.text);
+            }
         }
     }
 
