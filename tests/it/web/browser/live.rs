@@ -16,7 +16,7 @@ use crate::web::Web;
 const RECORD: &str = "addEventListener('DOMContentLoaded', () => {
   window.live = document.querySelector('#rows');
   if (!window.live) return;
-  window.numbers = [...live.children].flatMap((row) => row.querySelector('.n').innerText.match(/\\d+/g)).map(Number)
+  window.numbers = [...live.children].flatMap((row) => row.querySelector('.n').textContent.match(/\\d+/g)).map(Number)
     .sort((one, other) => one - other);
   const take = (row) => row.matches?.('.r:not(.live)') && numbers.push(Number(row.dataset.n));
   new MutationObserver((all) => all.forEach((one) => one.addedNodes.forEach(take))).observe(live, { childList: true });

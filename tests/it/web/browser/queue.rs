@@ -50,7 +50,7 @@ async fn a_page_that_is_opened_in_the_queue_goes_on_to_the_end_by_itself() {
     browser.until(&says("#head", "completed")).await;
     browser.until(&says("#answer", "revision 43")).await;
     browser.until(&says("#beside", "OOM-killed")).await;
-    let numbers = "[...document.querySelectorAll('#rows > .r')].flatMap((row) => row.querySelector('.n').innerText.match(/\\d+/g))\
+    let numbers = "[...document.querySelectorAll('#rows > .r')].flatMap((row) => row.querySelector('.n').textContent.match(/\\d+/g))\
                    .map(Number).sort((one, other) => one - other)";
     assert_eq!(
         browser.eval(numbers).await,

@@ -23,7 +23,8 @@ INSERT INTO alert_sessions (session_id, created_at, deadline_at, lease_expires_a
          now(), now(), 'Cause: limit ' || n
   FROM generate_series(1, 16) n;";
 
-const ROWS: &str = "[...document.querySelectorAll('.sr')].map((row) => row.querySelector('.ti').innerText.split(' ')[0])";
+/// The text of the document: rows outside the window have no drawn text before the first frame.
+const ROWS: &str = "[...document.querySelectorAll('.sr')].map((row) => row.querySelector('.ti').textContent.split(' ')[0])";
 
 fn rows(parts: &[(&str, usize)]) -> serde_json::Value {
     json!(
@@ -45,7 +46,7 @@ pub(super) async fn follow(browser: &mut Browser, element: &str) {
 
 fn folded(name: &str) -> String {
     format!(
-        "[...document.querySelectorAll('.sr.grp > a')].find((row) => row.innerText.includes('{name}'))"
+        "[...document.querySelectorAll('.sr.grp > a')].find((row) => row.textContent.includes('{name}'))"
     )
 }
 

@@ -20,7 +20,7 @@ UPDATE alert_sessions SET parent_id = (SELECT session_id FROM alert_sessions WHE
 UPDATE alert_sessions SET created_at = now() - interval '9 days' WHERE fingerprint = 'f16';";
 
 const ROWS: &str =
-    "[...document.querySelectorAll('.sr .ti')].map((row) => row.innerText.split(' ')[0])";
+    "[...document.querySelectorAll('.sr .ti')].map((row) => row.textContent.split(' ')[0])";
 const BELOW: &str = "[...document.querySelectorAll('.qs li')].map((question) => question.innerText.replace(/\\s+/g, ' '))";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -125,11 +125,11 @@ async fn questions_open_below_their_investigation_and_a_search_finds_each() {
             .until("!window.isOld && document.readyState === 'complete'")
             .await;
         let titles = browser
-            .eval("[...document.querySelectorAll('.sr .ti')].map((row) => row.innerText.split(' about')[0])")
+            .eval("[...document.querySelectorAll('.sr .ti')].map((row) => row.textContent.split(' about')[0])")
             .await;
         assert_eq!(titles, json!(["question", "question", "question"]));
         let last = browser
-            .eval("[...document.querySelectorAll('.sr .ti')].at(-1).innerText")
+            .eval("[...document.querySelectorAll('.sr .ti')].at(-1).textContent")
             .await;
         assert!(last.as_str().unwrap().ends_with(": Why 3?"), "{last}");
         assert_eq!(
