@@ -27,6 +27,7 @@ pub mod stored;
 mod dead_alert;
 mod check;
 mod excerpt;
+pub mod gaps;
 
 pub use alert::{
     AlertReport, AlertUpdateReport, ExecutionReport, JoinedAlert, ModelCallReport, ModelReport,

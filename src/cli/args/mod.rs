@@ -55,7 +55,7 @@ pub use sessions::{
     SessionsRerunArgs, SessionsShowArgs,
 };
 pub use sources::{SourcesCommand, SourcesInitArgs, SourcesShowArgs, SourcesTestArgs};
-pub use tools::{ToolsArgs, ToolsCallArgs, ToolsCommand, ToolsListArgs};
+pub use tools::{ToolsArgs, ToolsCallArgs, ToolsCommand, ToolsGapsArgs, ToolsListArgs};
 
 /// Investigates alerts with an LLM agent loop that survives the death of any of its parts
 #[derive(Clone, Debug, Parser)]

@@ -5,7 +5,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value};
 
-use super::values::duration;
+use super::values::{duration, since};
+use tarsy_core::clock::Moment;
 
 /// Arguments of `tools`.
 #[derive(Args, Clone, Debug)]
@@ -32,6 +33,19 @@ pub struct ToolsListArgs {
 pub enum ToolsCommand {
     /// Call one tool as an investigation would, and print its result
     Call(ToolsCallArgs),
+    /// What investigations could not see, and calls of tools that gave them nothing
+    Gaps(ToolsGapsArgs),
+}
+
+/// Arguments of `tools gaps`.
+#[derive(Args, Clone, Debug)]
+pub struct ToolsGapsArgs {
+    /// Of the sessions that were opened since then: 24h, 7d, today, 2026-11-27, 2026-11-27T10:00Z
+    #[arg(long, value_name = "TIME", value_parser = since, default_value = "30d")]
+    pub since: Moment,
+    /// For programs: one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `tools call`.

@@ -1,17 +1,22 @@
 //! `tarsy tools`: the tools of the MCP servers, with the reason why each is offered or not, and calls of them.
 
 use anyhow::ensure;
+use chrono::{TimeDelta, Utc};
 use futures_util::future::join_all;
 use serde_json::json;
 
+use super::database::Database;
 use super::output::{json_lines, note, print, print_json, style};
 use super::{load_config, one_line_error, write_error};
-use crate::cli::args::{GlobalArgs, ToolsArgs, ToolsCallArgs, ToolsCommand, ToolsListArgs};
+use crate::cli::args::{
+    GlobalArgs, ToolsArgs, ToolsCallArgs, ToolsCommand, ToolsGapsArgs, ToolsListArgs,
+};
 use crate::cli::exit::Exit;
-use crate::cli::render::tables::checks;
+use crate::cli::render::tables::{checks, gaps as gap_tables};
 use crate::cli::render::text;
 use crate::process::tools::{self, Changes, ToolCallRequest};
 use tarsy_config::Config;
+use tarsy_core::clock::Moment;
 use tarsy_core::plan::ToolSpec;
 use tarsy_engine::plan::agent_tools::agents_with_tools;
 
@@ -19,6 +24,7 @@ pub(super) async fn run(global: &GlobalArgs, args: ToolsArgs) -> anyhow::Result<
     match args.command {
         None => list(global, args.list).await,
         Some(ToolsCommand::Call(args)) => call(global, args).await,
+        Some(ToolsCommand::Gaps(args)) => gaps(global, args).await,
     }
 }
 
@@ -128,6 +134,27 @@ async fn call(global: &GlobalArgs, args: ToolsCallArgs) -> anyhow::Result<Exit> 
     if outcome.is_error {
         note(&format!("{tool} reports an error"))?;
         return Ok(Exit::Failed);
+    }
+    Ok(Exit::Done)
+}
+
+async fn gaps(global: &GlobalArgs, args: ToolsGapsArgs) -> anyhow::Result<Exit> {
+    let since = match args.since {
+        Moment::At(at) => at,
+        Moment::Ago(ago) => Utc::now() - TimeDelta::from_std(ago)?,
+    };
+    let database = Database::new(global, "tools gaps")?;
+    let gaps = database.call(database.store.gaps(since)).await?;
+    if args.json {
+        print_json(&gaps)?;
+        return Ok(Exit::Done);
+    }
+    print(&gap_tables::gaps(&gaps, &style()))?;
+    if gaps.has_older {
+        note(&format!(
+            "only the newest {} sessions since then",
+            gaps.sessions
+        ))?;
     }
     Ok(Exit::Done)
 }

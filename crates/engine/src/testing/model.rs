@@ -35,6 +35,8 @@ pub(crate) enum Turn {
     Streams(u64, &'static str),
     /// After so many seconds, text and calls.
     Slowly(u64, &'static str, Vec<(&'static str, &'static str)>),
+    /// The same, but an analysis at once to the request to conclude.
+    LooksSlowly(u64, &'static str, Vec<(&'static str, &'static str)>),
 }
 
 #[derive(Debug)]
@@ -99,6 +101,15 @@ impl Model for FakeModel {
             .get(before)
             .cloned()
             .unwrap_or(Turn::Says("Cause: the end", vec![]));
+        let last = request.messages.last().map(|last| last.content.as_str());
+        let concludes = last == Some("Conclude now.");
+        if let Turn::LooksSlowly(secs, text, calls) = turn {
+            turn = if concludes {
+                Turn::Says("Cause: y", vec![])
+            } else {
+                Turn::Slowly(secs, text, calls)
+            };
+        }
         if let Turn::Slowly(secs, text, calls) = turn {
             tokio::time::sleep(Duration::from_secs(secs)).await; // paused time
             turn = Turn::Says(text, calls);
@@ -110,9 +121,8 @@ impl Model for FakeModel {
             }
             turn = Turn::Says(text, vec![]);
         }
-        let last = request.messages.last().map(|last| last.content.as_str());
         if let Turn::OnlyConcludes(text) = turn
-            && last == Some("Conclude now.")
+            && concludes
         {
             turn = Turn::Says(text, vec![]);
         }
@@ -161,7 +171,9 @@ impl Model for FakeModel {
                 std::future::pending().await
             }
             Turn::Panics => panic!("an unexpected answer"),
-            Turn::Says(text, calls) | Turn::Slowly(_, text, calls) => {
+            Turn::Says(text, calls)
+            | Turn::Slowly(_, text, calls)
+            | Turn::LooksSlowly(_, text, calls) => {
                 deltas(DeltaKind::Text, text);
                 let mut called = Vec::new();
                 if !request.tools.is_empty() {
@@ -221,7 +233,7 @@ impl Tools for FakeTools {
         *self.calls.lock().entry(call.id.clone()).or_default() += 1;
         let call_duration = *self.call_duration.lock();
         tokio::time::sleep(call_duration).await; // paused time
-        if !call.read_only && !call_duration.is_zero() {
+        if call.tool == "k8s.restart" && !call_duration.is_zero() {
             return ToolReply::NotSent {
                 error: "no connection".to_owned(),
             };

@@ -11,3 +11,4 @@ pub mod list;
 pub mod pages;
 pub mod resolve;
 pub mod report;
+pub mod gaps;

@@ -6,6 +6,7 @@ pub mod show;
 pub mod calls;
 pub mod dead_letters;
 pub mod checks;
+pub mod gaps;
 pub mod models;
 pub mod queue;
 pub mod sources;

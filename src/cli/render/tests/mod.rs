@@ -3,6 +3,7 @@
 mod calls;
 mod checks;
 mod dead_letters;
+mod gaps;
 mod models;
 mod queue;
 mod questions;

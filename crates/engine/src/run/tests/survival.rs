@@ -225,7 +225,7 @@ fn same_but_for_lost(journal: &[Entry], whole: &[Entry], calls: &[ToolCall]) -> 
     without_facts(journal) == without_facts(whole)
 }
 
-fn calls_of(entries: &[Entry]) -> Vec<ToolCall> {
+pub(super) fn calls_of(entries: &[Entry]) -> Vec<ToolCall> {
     let mut calls = Vec::new();
     for entry in entries {
         if let Entry::Answer(answer) = entry {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::survival::calls_of;
 use super::{control, run};
 use crate::ports::{RunStatus, SessionEnd};
 use crate::testing::{Death, Scene, Turn};
@@ -20,6 +21,7 @@ const SOFT: Duration = Duration::from_secs(540);
 const MARK: Duration = Duration::from_secs(560);
 
 const LOOK: &str = "Thought: look\nAction: k8s.get\nAction Input: {}";
+const PATCH: &str = "Thought: do\nAction: k8s.patch.lost\nAction Input: {}";
 const RESTART: &str = "Thought: do\nAction: k8s.restart\nAction Input: {}";
 
 /// Sets the times of every agent of the plan.
@@ -328,6 +330,110 @@ async fn a_worker_that_takes_over_concludes_as_the_one_before_would_have() {
     }
 }
 
+/// Gives the iterations of the first stage 400 s.
+fn takes_longer(scene: &Scene) {
+    let mut disk = scene.disk();
+    let agent = &mut disk.record.plan.stages[0].agents[0];
+    let mut changed = AgentPlan::clone(agent);
+    changed.limits.iteration_timeout_ms = 400_000;
+    *agent = changed.into();
+}
+
+/// Sessions whose soft deadline comes during a model call, a call that only reads, one that may change something, and
+/// in the second stage of two. A call of a tool takes 20 s.
+fn wrapped_up() -> Vec<Scene> {
+    let read = vec![("a", "k8s.get"), ("w", "k8s.patch.lost")];
+    let change = vec![("w", "k8s.patch.lost"), ("b", "k8s.get")];
+    let scripts = [
+        (NATIVE, Turn::OnlyConcludes("Cause: y")),
+        (NATIVE, Turn::LooksSlowly(530, "look", read)),
+        (NATIVE, Turn::LooksSlowly(530, "do", change)),
+        (Strategy::React, Turn::OnlyConcludes("Cause: y")),
+        (Strategy::React, Turn::LooksSlowly(530, LOOK, vec![])),
+        (Strategy::React, Turn::LooksSlowly(530, PATCH, vec![])),
+    ];
+    let mut scenes: Vec<Scene> = scripts
+        .into_iter()
+        .map(|(strategy, turn)| {
+            let end = Turn::Says("Final Answer: Cause: y", vec![]);
+            long_iterations(strategy, vec![turn, end])
+        })
+        .collect();
+    let both = vec![("a", "k8s.get"), ("w", "k8s.patch.lost")];
+    let two = two_stages(NATIVE, vec![Turn::LooksSlowly(290, "look", both)]);
+    takes_longer(&two);
+    {
+        let mut disk = two.disk();
+        let agent = &mut disk.record.plan.stages[1].agents[0];
+        let mut chief = AgentPlan::clone(agent);
+        "chief".clone_into(&mut chief.providers[0].model);
+        *agent = chief.into();
+    }
+    let at_once = vec![Turn::Says("Cause: y", vec![])];
+    let models = &two.ports.model.others;
+    models.lock().insert("chief".to_owned(), at_once);
+    scenes.push(two);
+    for scene in &scenes {
+        *scene.ports.tools.call_duration.lock() = Duration::from_secs(20);
+    }
+    scenes
+}
+
+/// Takes the session over. The times of its entries are real, so the paused time that has passed is taken off them.
+fn take_over_after(scene: &Scene, passed: Duration) {
+    let mut disk = scene.disk();
+    disk.epoch += 1;
+    disk.death = Death::Never;
+    for recorded in disk.entries.values_mut().flatten() {
+        recorded.at = recorded.at.map(|at| at - passed);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_crash_at_any_write_a_session_still_concludes_before_its_deadline() {
+    let mut kills = 0;
+    let mut stopped = 0;
+    for script in 0..wrapped_up().len() {
+        let whole = wrapped_up().remove(script);
+        run_within(&whole, SESSION).await;
+        assert!(is_stopped(&whole) > 0, "{script}");
+        let writes = whole.disk().writes;
+        let paid = *whole.ports.model.calls.lock();
+        for death in (1..=writes).flat_map(|n| [Death::Before(n), Death::After(n)]) {
+            let scene = wrapped_up().remove(script);
+            scene.disk().death = death;
+            let began = Instant::now();
+            let dying = control();
+            let _timer = dying.stop_after(SESSION);
+            tokio::select! {
+                biased;
+                () = scene.ports.journal.died.notified() => {}
+                ended = run(&scene, dying) => panic!("outlived {death:?}: {ended:?}"),
+            }
+            take_over_after(&scene, began.elapsed());
+            let has_ended = scene.disk().end.is_some();
+            if !has_ended {
+                run_within(&scene, SESSION - began.elapsed()).await;
+            }
+            kills += 1;
+            let case = format!("{script} {death:?}");
+            let end = end(&scene);
+            assert_eq!(end.status, RunStatus::Completed, "{case}");
+            assert!(end.final_analysis.is_some(), "{case}");
+            // A lost call takes no time, so the next iteration may come before the soft deadline.
+            assert!(is_stopped(&scene) <= is_stopped(&whole), "{case}");
+            stopped += is_stopped(&scene);
+            assert!(*scene.ports.model.calls.lock() <= paid + 1, "{case}");
+            for call in calls_of(&scene.journal()) {
+                let sent = scene.ports.tools.calls.lock().get(&call.id).copied();
+                let is_sent_twice = !call.read_only && sent.unwrap_or(0) > 1;
+                assert!(!is_sent_twice, "{case}: {call:?}");
+            }
+        }
+    }
+    assert!(kills > 60 && stopped > 60, "{kills} kills, {stopped} stops");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_conclusion_has_what_remains_up_to_the_time_of_the_later_stages() {
     // The second stage keeps 240 s of 600 s, and the first one 60 s: 300 s in all. The calls end at once.
@@ -338,12 +444,12 @@ async fn a_conclusion_has_what_remains_up_to_the_time_of_the_later_stages() {
         let models = &scene.ports.model.others;
         models.lock().insert("first".to_owned(), first);
         models.lock().remove("chief");
+        takes_longer(&scene);
         {
             let mut disk = scene.disk();
             let agent = &mut disk.record.plan.stages[0].agents[0];
             let mut changed = AgentPlan::clone(agent);
             "first".clone_into(&mut changed.providers[0].model);
-            changed.limits.iteration_timeout_ms = 400_000;
             *agent = changed.into();
         }
         run_within(&scene, SESSION).await;

@@ -1,4 +1,4 @@
-//! The schema: migrations, the statements of the previous version, rights, query plans, pruning and words.
+//! The schema: migrations, the statements of the previous version, rights, query plans, pruning, words and gaps.
 
 mod schema;
 mod migrations;
@@ -10,3 +10,4 @@ mod plans;
 mod hot_updates;
 mod prune;
 mod words;
+mod gaps;

@@ -49,7 +49,9 @@ async fn a_person_finds_the_alerts_above_the_limit_of_a_route() {
             words(&mut browser, ".seg [aria-current]").await,
             "Limited 1"
         );
-        browser.until("document.querySelector('.sr').innerText !== ''").await; // its first frame is drawn
+        browser
+            .until("document.querySelector('.sr').innerText !== ''")
+            .await; // its first frame is drawn
         let row = words(&mut browser, ".sr").await;
         for shown in [
             "limited",
