@@ -139,6 +139,9 @@ pub fn texts(mask: &Mask, alert: Alert) -> Alert {
         runbook_url: alert.runbook_url.map(text),
         refs: alert.refs.map(text),
         ignored_because: alert.ignored_because.map(text),
+        severity_word: alert
+            .severity_word
+            .filter(|word| mask.apply(word) == word.as_str()),
         reports,
         fingerprint,
         ..alert

@@ -287,6 +287,7 @@ fn built_in() -> Settings {
         summarize_with: None,
         max_tokens: Some(0),
         check_figures: Some(true),
+        several_actions: Some(false),
     }
 }
 

@@ -4,7 +4,8 @@
 //!
 //! The modules follow the life of an alert. [`intake`] decodes it with the declared [`sources`], [`tarsy_mask`] removes
 //! its secrets, and a frozen [`plan`] with its prompts is made for it; [`clock`] has the times that they state. Each
-//! [`execution`] is a fold over the entries of its journal. [`reasoning`] takes a model's reasoning out of its text,
+//! [`execution`] is a fold over the entries of its journal. [`tool_names`] has the names by which a model calls its
+//! tools. [`reasoning`] takes a model's reasoning out of its text,
 //! [`react`] parses calls that a model writes as text, [`text_calls`] finds those that its server should have read,
 //! [`native`] reads what the tools of a provider did. [`chain`] joins executions to stages and a session; [`timeline`]
 //! projects the journals to events for people. [`search`] makes the words by which a
@@ -35,6 +36,7 @@ pub mod figures;
 pub mod plan;
 pub mod runbook;
 mod tool_descriptions;
+pub mod tool_names;
 pub mod prompt;
 pub mod missing_tools;
 pub mod execution;

@@ -59,11 +59,11 @@ fn push_arguments(text: &mut String, schema: &Map<String, Value>) {
 }
 
 fn traits(property: &Value, requirement: Option<&str>) -> Vec<String> {
-    // A nested property is shown as its schema.
+    // A nested property is shown as its schema, unless it is a simple list.
     let nested = property
         .get("properties")
         .or_else(|| property.get("items"))
-        .map(|_| property.to_string());
+        .map(|_| simple_list(property).unwrap_or_else(|| property.to_string()));
     let kind = one_line(
         property
             .get("type")
@@ -86,6 +86,25 @@ fn traits(property: &Value, requirement: Option<&str>) -> Vec<String> {
         }
     }
     traits
+}
+
+/// A list of plain values in words.
+fn simple_list(property: &Value) -> Option<String> {
+    let items = property.get("items")?.as_object()?;
+    if !items
+        .keys()
+        .all(|key| key == "type" || key == "description")
+    {
+        return None;
+    }
+    let items = match items.get("type")?.as_str()? {
+        "string" => "strings",
+        "integer" => "integers",
+        "number" => "numbers",
+        "boolean" => "booleans",
+        _ => return None,
+    };
+    Some(format!("list of {items}"))
 }
 
 fn push_described(text: &mut String, description: &str) {
@@ -138,7 +157,7 @@ mod tests {
     any (any)
     depth (integer, at least 1, at most 9)
     host (string, required): "Name of the host"
-    paths ({"items":{"type":"string"},"type":"array"})
+    paths (list of strings)
     unit (string, one of "GB" "MB", default "GB")
 - host.uptime
 - host.odd: "Odd."

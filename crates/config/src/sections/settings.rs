@@ -80,6 +80,9 @@ pub struct Settings {
     /// An answer with others is asked for once more, and an analysis with others is marked.
     #[serde(skip_serializing_if = "is_default")]
     pub check_figures: Option<bool>,
+    /// Whether an answer of the strategy `react` may have several actions, if all of them only read; by default false.
+    #[serde(skip_serializing_if = "is_default")]
+    pub several_actions: Option<bool>,
 }
 
 impl Settings {
@@ -117,6 +120,7 @@ impl Settings {
                 .or_else(|| lower.summarize_with.clone()),
             max_tokens: self.max_tokens.or(lower.max_tokens),
             check_figures: self.check_figures.or(lower.check_figures),
+            several_actions: self.several_actions.or(lower.several_actions),
         }
     }
 

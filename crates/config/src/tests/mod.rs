@@ -56,6 +56,7 @@ fn without_a_file_one_agent_investigates_everything_with_a_recording() {
         summarize_with: None,
         max_tokens: Some(0),
         check_figures: Some(true),
+        several_actions: Some(false),
     };
     assert_eq!(
         config.defaults,
@@ -159,6 +160,7 @@ proptest::proptest! {
         };
         let server = McpServer {
             transport: McpTransport::Stdio(program),
+            about: name.clone(),
             scope: if name.len() % 2 == 1 { ServerScope::Session } else { ServerScope::Worker },
             required: name.len() % 2 == 1,
             tool_timeout: Duration::from_secs(1),

@@ -235,3 +235,24 @@ fn a_header_names_the_session_only_where_a_connection_belongs_to_one() {
         assert!(read(value, "").is_ok(), "{value} is plain text");
     }
 }
+
+#[test]
+fn the_words_about_a_server_are_one_short_line() {
+    let about = |words: &str| {
+        let text = format!("mcp_servers: {{a: {{command: c, about: {words}}}}}");
+        let config = Config::parse("f", &text, &env).map_err(|faults| faults.to_string())?;
+        Ok::<_, String>(config.mcp_servers["a"].about.clone())
+    };
+    assert_eq!(
+        about("Kubernetes of prod"),
+        Ok("Kubernetes of prod".to_owned())
+    );
+    assert!(about(&"é".repeat(200)).is_ok());
+    let long = about(&"é".repeat(201)).unwrap_err();
+    assert!(
+        long.contains("mcp_servers.a.about") && long.contains("more than 200 characters"),
+        "{long}"
+    );
+    let lines = about(r#""a\nb""#).unwrap_err();
+    assert!(lines.contains("must be one line"), "{lines}");
+}

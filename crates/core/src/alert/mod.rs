@@ -24,6 +24,9 @@ pub struct Alert {
     pub title: String,
     /// The severity that the body gives; otherwise that of the priority of its queue.
     pub severity: Severity,
+    /// The word for it in the body, if it is a plain one and no word of [`Severity`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub severity_word: Option<String>,
     /// Firing if one of its alerts is.
     pub status: AlertStatus,
     /// The reason why an alert with the status `ignored` asks for nothing; one line.
@@ -74,7 +77,22 @@ pub enum Severity {
 
 crate::words!(pub Severity);
 
+/// The longest word of a severity that is shown beside the severity, in characters.
+const MAX_WORD_CHARS: usize = 20;
+
 impl Severity {
+    /// The word of a body for this severity, if a message of tarsy may have it: a short one of ASCII letters and digits
+    /// that differs from the severity.
+    pub fn plain_word(self, word: &str) -> Option<String> {
+        let word = word.trim();
+        let is_plain = word
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, ' ' | '_' | '-'));
+        let is_short = (1..=MAX_WORD_CHARS).contains(&word.len());
+        let differs = !word.eq_ignore_ascii_case(self.as_str());
+        (is_plain && is_short && differs).then(|| word.to_owned())
+    }
+
     /// All of them, the worst first.
     pub const ALL: [Self; 4] = [Self::Critical, Self::High, Self::Normal, Self::Low];
 }

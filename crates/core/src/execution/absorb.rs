@@ -13,7 +13,8 @@ use super::entry::{
 use super::results::{CallError, is_timeout, try_again};
 use super::state::{AnswerSoFar, State};
 use super::unmasked::note_masked_calls;
-use crate::react::{self, Reply, ReplyKind};
+use crate::react::{self, EarlierCall, Reply, ReplyKind};
+use crate::tool_names;
 use crate::visible::is_blank;
 use crate::vocabulary::ErrorCode;
 use tarsy_mask::MASKED;
@@ -213,6 +214,11 @@ fn ended_with(state: &State, analysis: &str, answer: &Answer) -> Entry {
 /// An answer in the `ReAct` format, whose text has to be parsed.
 fn read(state: &State, mut answer: Answer) -> Vec<Entry> {
     let mut reply = parse_masked_and_original(state, &mut answer);
+    reply = if state.plan().several_actions {
+        react::all_or_none(reply, &state.plan().tools)
+    } else {
+        react::last_only(reply)
+    };
     if reply
         .final_answer
         .as_deref()
@@ -220,6 +226,7 @@ fn read(state: &State, mut answer: Answer) -> Vec<Entry> {
     {
         reply = react::call_in_answer(reply);
     }
+    let calls = calls_of(&reply);
     answer.reading = Some(Box::new(ParsedReply {
         kind: reply.kind,
         thought: reply.thought,
@@ -233,13 +240,11 @@ fn read(state: &State, mut answer: Answer) -> Vec<Entry> {
             &answer,
         )],
         ReplyKind::Action => {
-            let call = ToolCall {
-                id: String::new(),
-                tool: reply.action.unwrap_or_default(),
-                arguments: reply.arguments_text.unwrap_or_default(),
-                read_only: false,
-            };
-            answer.calls = vec![identified(state, call, 1, &mut HashSet::new())];
+            let mut seen = HashSet::new();
+            answer.calls = (1..)
+                .zip(calls)
+                .map(|(n, call)| identified(state, call, n, &mut seen))
+                .collect();
             Vec::new()
         }
         ReplyKind::UnknownTool | ReplyKind::Malformed => {
@@ -249,35 +254,67 @@ fn read(state: &State, mut answer: Answer) -> Vec<Entry> {
     std::iter::once(Entry::Answer(answer)).chain(next).collect()
 }
 
+/// The calls of an answer in their order.
+fn calls_of(reply: &Reply) -> Vec<ToolCall> {
+    let last = EarlierCall {
+        action: reply.action.clone().unwrap_or_default(),
+        arguments: reply.arguments_text.clone().unwrap_or_default(),
+    };
+    let written = reply.earlier.iter().cloned().chain([last]);
+    written
+        .map(|call| ToolCall {
+            id: String::new(),
+            tool: call.action,
+            arguments: call.arguments,
+            read_only: false,
+        })
+        .collect()
+}
+
+/// Whether two readings of an answer have the same actions, whatever their arguments are.
+fn same_actions(one: &Reply, other: &Reply) -> bool {
+    one.has_incomplete == other.has_incomplete
+        && one.earlier.len() == other.earlier.len()
+        && one
+            .earlier
+            .iter()
+            .zip(&other.earlier)
+            .all(|(one, other)| one.action == other.action)
+}
+
 /// Parses the masked text. The original text decides whether it is a call, and of which tool: the mask may hide the
 /// arguments, but it does not turn a call into something else.
 fn parse_masked_and_original(state: &State, answer: &mut Answer) -> Reply {
     let tools = state.plan().tools.as_slice();
+    let has_several = state.plan().several_actions;
     let reply = react::read_within(&answer.text, tools, state.quote_context());
     let Some(unmasked) = &mut answer.unmasked else {
         return reply;
     };
     unmasked.calls.clear();
-    let written = react::read_within(&unmasked.text, tools, state.quote_context());
+    let mut written = react::read_within(&unmasked.text, tools, state.quote_context());
+    if !has_several {
+        written = react::last_only(written);
+    }
     // A call that is a quotation in one of the two texts is no call.
     if written.kind != ReplyKind::Action || reply.quotes {
         return reply;
     }
-    unmasked.calls.push(ToolCall {
-        id: String::new(),
-        tool: written.action.clone().unwrap_or_default(),
-        arguments: written.arguments_text.clone().unwrap_or_default(),
-        read_only: false,
-    });
+    if has_several && !same_actions(&reply, &written) {
+        return react::masked(reply);
+    }
+    unmasked.calls = calls_of(&written);
     if reply.kind == ReplyKind::Action && reply.action == written.action {
         return reply;
     }
     let arguments_text = Some(format!("{{\"arguments\":\"{MASKED}\"}}"));
+    // The arguments of earlier calls stay masked.
     Reply {
         thought: reply.thought,
         problem: None,
         feedback: None,
         arguments_text,
+        earlier: reply.earlier,
         ..written
     }
 }
@@ -306,7 +343,7 @@ fn completed(state: &State, analysis: &str, mark: Option<Mark>, answer: Option<&
     }
 }
 
-/// Gives a call a unique id: providers repeat ids or omit them.
+/// Gives a call a unique id, because providers repeat ids or omit them, and the full name of the tool that it means.
 fn identified(state: &State, call: ToolCall, n: u32, seen: &mut HashSet<String>) -> ToolCall {
     let taken = call.id.is_empty() || state.knows_call(&call.id) || seen.contains(&call.id);
     let id = if taken {
@@ -315,10 +352,13 @@ fn identified(state: &State, call: ToolCall, n: u32, seen: &mut HashSet<String>)
         call.id
     };
     seen.insert(id.clone());
-    let read_only = state.tool(&call.tool).is_some_and(|spec| spec.read_only);
+    let meant = tool_names::only(&call.tool, &state.plan().tools);
+    let read_only = meant.is_some_and(|spec| spec.read_only);
+    let tool = meant.map_or(call.tool, |spec| spec.name.clone());
     ToolCall {
         id,
         read_only,
+        tool,
         ..call
     }
 }

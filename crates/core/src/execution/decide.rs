@@ -158,7 +158,7 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
     let open = open.take(left);
     if state.tool(&first.call.tool).is_none() {
         let unknown = open.take_while(|call| state.tool(&call.tool).is_none());
-        let refusals = unknown.map(|call| unknown_tool(strategy, call, &state.offered_tools()));
+        let refusals = unknown.map(|call| unknown_tool(state.plan(), call, &state.offered_tools()));
         return Decision::Append(refusals.collect());
     }
     let is_refused = |call: &&ToolCall| state.is_refused(&call.tool);

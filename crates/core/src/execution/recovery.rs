@@ -3,6 +3,8 @@
 //! The journal is back at an earlier entry, and the model will probably request the same calls again. They are
 //! recognised by their identity and not sent a second time.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::entry::{Entry, SentCall, ToolCall};
@@ -100,7 +102,8 @@ pub fn owed(state: &State, execution: ExecutionId, recoveries: &[Recovery]) -> V
     if calls.is_empty() && state.entries().is_empty() {
         return Vec::new();
     }
-    let mut tools: Vec<&str> = calls.iter().map(|call| call.tool.as_str()).collect();
+    let plan = state.plan();
+    let mut tools: Vec<Cow<'_, str>> = calls.iter().map(|call| plan.shown(&call.tool)).collect();
     tools.dedup();
     let feedback = (!calls.is_empty() && state.open_calls().is_empty()).then(|| {
         Entry::feedback(format!(

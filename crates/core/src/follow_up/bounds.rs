@@ -1,7 +1,9 @@
 //! Bounds of a thread in a prompt, with a note where a part is left out.
 
 use super::{Exchange, PastCall, Thread};
+use crate::plan::Strategy;
 use crate::readable::text::beginning;
+use crate::tool_names::shown;
 
 /// The limit of the alert, in bytes.
 pub(super) const MAX_ALERT_BYTES: usize = 16 * 1024;
@@ -32,8 +34,8 @@ pub(super) fn cut(text: &str, bytes: usize) -> String {
     )
 }
 
-/// The calls as text, one line each.
-pub(super) fn calls(calls: &[PastCall]) -> String {
+/// The calls as text, one line each, with names for a model of this strategy.
+pub(super) fn calls(calls: &[PastCall], strategy: Strategy) -> String {
     let skipped = calls.len().saturating_sub(MAX_CALLS);
     let mut lines: Vec<String> = Vec::new();
     for (index, call) in calls.iter().enumerate() {
@@ -41,13 +43,13 @@ pub(super) fn calls(calls: &[PastCall]) -> String {
             lines.push(format!("[{skipped} more calls are not shown]"));
         }
         if index < MAX_CALLS / 2 || index >= MAX_CALLS / 2 + skipped {
-            lines.push(line(call));
+            lines.push(line(call, strategy));
         }
     }
     lines.join("\n")
 }
 
-fn line(call: &PastCall) -> String {
+fn line(call: &PastCall, strategy: Strategy) -> String {
     let arguments = call
         .arguments
         .split_whitespace()
@@ -60,7 +62,8 @@ fn line(call: &PastCall) -> String {
         ""
     };
     let failed = if call.is_error { " (failed)" } else { "" };
-    format!("[{}] {} {kept}{more}{failed}", call.session_seq, call.tool)
+    let tool = shown(&call.tool, strategy);
+    format!("[{}] {tool} {kept}{more}{failed}", call.session_seq)
 }
 
 /// Questions and answers, the oldest first. If they exceed the bound, first the oldest answers are left out, then the
@@ -202,11 +205,12 @@ mod tests {
                     is_error: session_seq == 1,
                 })
                 .collect::<Vec<_>>(),
+            Strategy::NativeThinking,
         );
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), MAX_CALLS + 1);
         assert!(
-            lines[0].starts_with("[1] k8s.get { \"a\": \"éé") && lines[0].ends_with("é… (failed)"),
+            lines[0].starts_with("[1] k8s__get { \"a\": \"éé") && lines[0].ends_with("é… (failed)"),
             "{}",
             lines[0]
         );

@@ -10,7 +10,7 @@ use super::{GENERIC, Hints, IntakeError, LeftOut, Part, clean, fingerprint, why}
 use crate::alert::aggregate::{Aggregate, AggregateKind};
 use crate::alert::refs::{self, Refs};
 use crate::alert::{Alert, AlertStatus, MemberReport, Severity};
-use crate::sources::{NamedSource, Note, Sources, Tag, Traced};
+use crate::sources::{NamedSource, Note, Origin, Sources, Tag, Traced};
 
 const MAX_NAME_CHARS: usize = 200;
 pub(super) const MAX_TITLE_CHARS: usize = 160;
@@ -122,6 +122,7 @@ impl ParsedBody {
                 .unwrap_or_else(|| name.clone()),
             alert_type: name,
             severity: self.severity.or(hints.priority).unwrap_or_default(),
+            severity_word: severity_word(self.severity, &self.trace),
             status: self.status,
             ignored_because: clean_line(self.ignored_because.as_deref(), MAX_TITLE_CHARS),
             at: self.at,
@@ -248,6 +249,18 @@ pub(super) fn with_notes(mut text: String, notes: &[Note]) -> String {
         ));
     }
     text
+}
+
+/// The word of the body for its severity, if a message may have it.
+fn severity_word(severity: Option<Severity>, trace: &[Traced]) -> Option<String> {
+    let severity = severity?;
+    let origin = trace
+        .iter()
+        .find(|traced: &&Traced| traced.field == "severity" && traced.value == severity.as_str());
+    match &origin?.origin {
+        Origin::At { text, .. } => severity.plain_word(text),
+        Origin::Nothing(_) | Origin::Rule(_) => None,
+    }
 }
 
 /// A line for each alert. A group that is one hash has one line, and so has an alert that is no group.

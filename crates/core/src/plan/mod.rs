@@ -140,6 +140,23 @@ pub struct AgentPlan {
     /// The form in which results are presented; absent in older plans, which show them as they are.
     #[serde(default, skip_serializing_if = "is_default")]
     pub presentation: PresentationPlan,
+    /// The spelling of names of tools in texts for the model; absent in older plans.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tool_names: ToolNames,
+    /// Whether an answer in the text format may have several read-only actions; otherwise its last one counts.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub several_actions: bool,
+}
+
+/// The spelling of names of tools in texts for the model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolNames {
+    /// The full name, whatever the model calls: a plan of an older version.
+    #[default]
+    Full,
+    /// The name by which the model can call the tool.
+    AsCalled,
 }
 
 /// Whether a final answer is checked before it counts.

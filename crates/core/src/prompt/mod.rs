@@ -4,11 +4,19 @@
 //! question and an alert stand in fences of the user message. Only the instructions may allow a change. Text from
 //! outside is inserted once and never expanded again, and it cannot close its fences.
 
+mod options;
+
+use std::borrow::Cow;
+
+use self::options::Unseen;
 use super::alert::Alert;
 use super::code::fence_around;
 use super::plan::{Strategy, ToolSpec};
 use super::runbook::{FetchedRunbook, RunbookHost, is_listed};
 use super::tool_descriptions;
+use super::tool_names::shown;
+
+pub use self::options::{PromptOptions, ServerAbout};
 
 const INVESTIGATE_SYSTEM: &str = include_str!("../prompts/investigate_system.md");
 const ANALYSE_SYSTEM: &str = include_str!("../prompts/analyse_system.md");
@@ -18,6 +26,7 @@ const ANSWER_FORM: &str = include_str!("../prompts/answer_form.md");
 const SOURCES_RESULTS: &str = include_str!("../prompts/sources_results.md");
 const SOURCES_FINDINGS: &str = include_str!("../prompts/sources_findings.md");
 const SOURCES_ALERT: &str = include_str!("../prompts/sources_alert.md");
+const ANSWER_EXAMPLE: &str = include_str!("../prompts/answer_example.md");
 const REACH_READ_ONLY: &str = include_str!("../prompts/reach_read_only.md");
 const REACH_CHANGES: &str = include_str!("../prompts/reach_changes.md");
 const REACH_CHANGES_UNASKED: &str = include_str!("../prompts/reach_changes_unasked.md");
@@ -52,6 +61,7 @@ pub struct Briefing<'a> {
     pub runbooks: &'a [RunbookHost],
     /// The alert's runbook, if tarsy has fetched it or tried to.
     pub fetched: Option<&'a FetchedRunbook>,
+    pub options: PromptOptions<'a>,
 }
 
 /// The texts that a plan freezes.
@@ -121,7 +131,13 @@ pub fn prompts(briefing: &Briefing<'_>, alert: &Alert) -> Prompts {
 /// The system message of one agent.
 pub fn system(briefing: &Briefing<'_>) -> String {
     let texts = texts(briefing);
-    let form = render(ANSWER_FORM, &[("sources", texts.sources.trim())]);
+    let example = if briefing.options.has_example && texts.sources != SOURCES_ALERT {
+        paragraph(ANSWER_EXAMPLE.trim())
+    } else {
+        String::new()
+    };
+    let values = [("sources", texts.sources.trim()), ("example", &example)];
+    let form = render(ANSWER_FORM, &values);
     system_of(texts.system, &form, briefing)
 }
 
@@ -172,17 +188,24 @@ pub(super) fn system_of(template: &str, answer_form: &str, briefing: &Briefing<'
         ("instructions", &instructions),
         ("answer_form", answer_form.trim()),
         ("tools", &tool_descriptions::describe(briefing.tools)),
-        ("reach", &reach(briefing.tools, text)),
+        ("reach", &reach(briefing, text)),
+        ("calls", briefing.options.calls()),
+        ("actions", briefing.options.actions()),
+        (
+            "servers",
+            &options::servers(briefing, Unseen::in_form(answer_form)),
+        ),
     ];
     render(template, &values)
 }
 
 /// The section about changes. Without instructions no call may change anything.
-fn reach(tools: &[ToolSpec], instructions: &str) -> String {
-    let changing: Vec<&str> = tools
+fn reach(briefing: &Briefing<'_>, instructions: &str) -> String {
+    let changing: Vec<Cow<'_, str>> = briefing
+        .tools
         .iter()
         .filter(|tool| !tool.read_only)
-        .map(|tool| tool.name.as_str())
+        .map(|tool| shown(&tool.name, briefing.strategy))
         .collect();
     if changing.is_empty() {
         return render(REACH_READ_ONLY, &[]);
@@ -235,8 +258,9 @@ fn user(texts: &Texts, alert: &Alert, briefing: &Briefing<'_>) -> String {
             format!("\nrunbook: {url}"),
         ),
     };
+    let severity = severity(alert);
     let values = [
-        ("severity", alert.severity.as_str()),
+        ("severity", severity.as_str()),
         ("status", alert.status.as_str()),
         ("source", &line(&alert.source)),
         ("runbook", &runbook),
@@ -249,6 +273,15 @@ fn user(texts: &Texts, alert: &Alert, briefing: &Briefing<'_>) -> String {
         ("alert", &alert.text),
     ];
     render(texts.user, &values)
+}
+
+/// The severity, with the word of the alert for it if there is another one.
+fn severity(alert: &Alert) -> String {
+    let severity = alert.severity.as_str();
+    match &alert.severity_word {
+        Some(word) => format!("{severity} (the alert says \"{word}\")"),
+        None => severity.to_owned(),
+    }
 }
 
 /// A text as one line, so that it cannot begin a line of the prompt.

@@ -70,6 +70,45 @@ pub(super) fn late(action: &str) -> Problem {
     )
 }
 
+/// The fault of several actions of which one may change something.
+pub(super) fn several_with_change(action: &str) -> Problem {
+    Problem::new(
+        "several actions, one of a tool that may change something",
+        &format!(
+            "Your response has several actions, and '{action}' may change something. Nothing was run. Such an action \
+             stands alone in its answer: first look, with actions that only read, and make it by itself if it is needed."
+        ),
+    )
+}
+
+/// The fault of several actions of which one is that of an unknown tool.
+pub(super) fn several_with_unknown(action: &str) -> Problem {
+    let action = called(action);
+    Problem::new(
+        "several actions, one of an unknown tool",
+        &format!(
+            "Your response has several actions, and '{action}' is no name of the list of tools. Nothing was run."
+        ),
+    )
+}
+
+/// The fault of several actions of which one has no name or no input.
+pub(super) fn several_incomplete() -> Problem {
+    Problem::new(
+        "several actions, one without its name or its input",
+        "Your response has several actions, and one of them has no name or no \"Action Input:\" of its own. Nothing was run.",
+    )
+}
+
+/// The fault of several actions that are not the same behind the mask.
+pub(super) fn several_masked() -> Problem {
+    Problem::new(
+        "several actions with a masked name",
+        "Your response has several actions, and a masked text makes it unclear which. Nothing was run. Make one call at a \
+         time.",
+    )
+}
+
 fn missing(text: &str, found: &[&str]) -> Problem {
     let has = |section: &str| found.contains(&section);
     match (

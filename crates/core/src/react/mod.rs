@@ -13,6 +13,7 @@ mod untrusted;
 mod quote_check;
 mod section_text;
 mod sections;
+mod several;
 mod arguments;
 mod feedback;
 mod unknown_tool;
@@ -24,7 +25,10 @@ use serde_json::{Map, Value};
 
 use self::quote_check::{QuoteCheck, QuotedHeader};
 use super::plan::ToolSpec;
+use super::tool_names;
 
+pub use self::several::EarlierCall;
+pub(crate) use self::several::{all_or_none, last_only, masked};
 pub use self::untrusted::UntrustedHeaders;
 
 /// The kind of an answer.
@@ -74,6 +78,12 @@ pub struct Reply {
     /// The feedback asks the model back because its call or final answer is an exact quotation of an untrusted text.
     #[serde(skip)]
     pub quotes: bool,
+    /// The actions before the last one, which counts alone unless the plan allows several.
+    #[serde(skip)]
+    pub earlier: Vec<EarlierCall>,
+    /// One of several actions has no name, or no input.
+    #[serde(skip)]
+    pub has_incomplete: bool,
 }
 
 /// The untrusted texts of a conversation: an answer may quote them.
@@ -126,7 +136,7 @@ fn parse(text: &str, check: QuoteCheck<'_>) -> Reply {
         thought: sections.thought,
         ..Reply::default()
     };
-    let action = filled(sections.action);
+    let action = filled(sections.action).map(|action| full_name(action, check));
     let final_answer = filled(sections.final_answer);
     match (action, sections.action_input, final_answer) {
         (Some(action), Some(_), Some(answer)) if inline_header::is_none(&action) => Reply {
@@ -142,7 +152,17 @@ fn parse(text: &str, check: QuoteCheck<'_>) -> Reply {
                 ..malformed(empty, problem)
             }
         }
-        (Some(action), Some(input), _) => call(empty, action, input, tools),
+        (Some(action), Some(input), _) => {
+            let earlier = sections.earlier.into_iter();
+            let several = Reply {
+                earlier: earlier
+                    .map(|written| EarlierCall::new(written, check))
+                    .collect(),
+                has_incomplete: sections.has_incomplete,
+                ..empty
+            };
+            call(several, action, input, tools)
+        }
         (_, _, Some(answer)) => Reply {
             kind: ReplyKind::Final,
             final_answer: Some(answer),
@@ -181,6 +201,16 @@ fn malformed(empty: Reply, problem: feedback::Problem) -> Reply {
 
 fn filled(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
+}
+
+/// The full name of the tool that an action means. A name in another spelling does not count if the full name stands
+/// as an action in an untrusted text: the model may have copied the call.
+fn full_name(action: String, check: QuoteCheck<'_>) -> String {
+    let meant = tool_names::only(&action, check.tools.unwrap_or_default());
+    match meant {
+        Some(tool) if tool.name != action && !check.mentions(&tool.name) => tool.name.clone(),
+        Some(_) | None => action,
+    }
 }
 
 /// Whether an offered tool may change something. Without a list no tool is known.

@@ -122,3 +122,26 @@ pub(super) fn next_line(text: &str) -> (&str, &str) {
         .unwrap_or_default();
     text.split_once('\n').unwrap_or((text, ""))
 }
+
+/// An action with its input, as the model wrote them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct WrittenAction {
+    pub(super) action: String,
+    pub(super) input: String,
+}
+
+/// An action with its input.
+#[derive(Clone, Copy)]
+pub(super) struct CompleteAction<'a> {
+    pub(super) action: SectionText<'a>,
+    pub(super) input: SectionText<'a>,
+}
+
+impl CompleteAction<'_> {
+    pub(super) fn written(self) -> WrittenAction {
+        WrittenAction {
+            action: self.action.name().to_owned(),
+            input: self.input.input(),
+        }
+    }
+}

@@ -18,7 +18,9 @@ use super::inline_header::{
 };
 use super::quote_check::{QuoteCheck, QuotedHeader};
 use super::quotes::{LineContext, Quotations, unfenced};
-use super::section_text::{SectionText, indent, last_paragraph, next_line};
+use super::section_text::{
+    CompleteAction, SectionText, WrittenAction, indent, last_paragraph, next_line,
+};
 use crate::code::{is_blank, offset};
 
 /// The texts of the sections; `Some("")` for a header without a text.
@@ -30,6 +32,10 @@ pub(super) struct Sections {
     pub(super) final_answer: Option<String>,
     /// The action is after a final answer.
     pub(super) is_late: bool,
+    /// The actions before the last one, with their inputs.
+    pub(super) earlier: Vec<WrittenAction>,
+    /// One of several actions has no name, or no input.
+    pub(super) has_incomplete: bool,
     /// The most serious header that counts as text because it is quoted.
     pub(super) quoted: Option<QuotedHeader>,
     /// The text of the answer without quotations.
@@ -84,6 +90,12 @@ pub(super) fn split(text: &str, check: QuoteCheck<'_>) -> Sections {
         action_input: found.action_input.map(SectionText::input),
         final_answer: found.final_answer.map(SectionText::prose),
         is_late: found.is_late,
+        earlier: found
+            .earlier
+            .into_iter()
+            .map(CompleteAction::written)
+            .collect(),
+        has_incomplete: found.has_incomplete && found.actions > 1,
         quoted: parser.quoted,
         own: if awaits_name {
             parser.own.join("\n")
@@ -123,6 +135,23 @@ struct FoundSections<'a> {
     final_answer: Option<SectionText<'a>>,
     /// The action is after the final answer.
     is_late: bool,
+    /// The actions that another one has replaced, with their inputs.
+    earlier: Vec<CompleteAction<'a>>,
+    has_incomplete: bool,
+    /// The number of headers of actions.
+    actions: u32,
+}
+
+impl FoundSections<'_> {
+    /// Keeps the last action, which a new one replaces.
+    fn replace_action(&mut self) {
+        self.actions = self.actions.saturating_add(1);
+        match (self.action, self.action_input.take()) {
+            (Some(action), Some(input)) => self.earlier.push(CompleteAction { action, input }),
+            (Some(_), None) => self.has_incomplete = true,
+            (None, _) => {}
+        }
+    }
 }
 
 struct SectionParser<'a> {
@@ -385,7 +414,7 @@ impl<'a> SectionParser<'a> {
                 is_late,
             });
             if header.section == Section::Action {
-                self.found.action_input = None;
+                self.found.replace_action();
             }
             next = match header.section {
                 Section::Thought | Section::FinalAnswer => self.header_inside(header.after, below),
@@ -418,6 +447,8 @@ impl<'a> SectionParser<'a> {
             Section::ActionInput => (&mut self.found.action_input, piece.is_blank()),
             Section::FinalAnswer => (&mut self.found.final_answer, piece.is_blank()),
         };
+        let is_nameless = header.section == Section::Action && is_empty;
+        self.found.has_incomplete |= is_nameless;
         if slot.is_none() || !is_empty {
             *slot = Some(piece);
             if header.section == Section::Action {

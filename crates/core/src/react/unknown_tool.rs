@@ -1,6 +1,7 @@
 //! The observation for a call of a tool that is not offered: suggests the closest name and lists the tools.
 
 use crate::plan::ToolSpec;
+use crate::tool_names::{self, Meant};
 
 /// The prompt has the whole list; a long one is not repeated in full with every mistake.
 const MAX_TOOLS: usize = 60;
@@ -26,7 +27,13 @@ pub(super) fn unknown_tool(action: &str, tools: Option<&[ToolSpec]>) -> String {
         }
         Some(tools) => tools,
     };
-    if let Some(meant) = meant(action, tools) {
+    if let Meant::Several(several) = tool_names::meant(action, tools) {
+        let names: Vec<&str> = several.iter().map(|tool| tool.name.as_str()).collect();
+        text.push_str(&format!(
+            " Several servers have a tool of this name: {}. Call one of them by its whole name.",
+            cut(&names.join(", "), MAX_DESCRIPTION)
+        ));
+    } else if let Some(meant) = meant(action, tools) {
         text.push_str(&format!(" Did you mean '{meant}'?"));
     }
     text.push_str(" Available tools:");
@@ -100,7 +107,7 @@ fn normal(name: &str) -> String {
     let name = name
         .trim()
         .to_lowercase()
-        .replace("__", ".")
+        .replace(tool_names::SEPARATOR, ".")
         .replace([':', '/'], ".")
         .replace('-', "_");
     let name = name.split_once('(').map_or(name.as_str(), |(name, _)| name);

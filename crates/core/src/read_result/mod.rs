@@ -16,7 +16,7 @@ mod tally;
 use std::borrow::Cow;
 
 use super::plan::{AgentPlan, ToolSpec};
-use super::readable::cut::bytes_of;
+use super::readable::cut::{ReadBack, bytes_of};
 
 use pointer::{MAX_VALUES, Pointer};
 use request::Part;
@@ -25,6 +25,8 @@ pub use request::{Request, Timeline};
 
 /// The full name. No MCP server may have its first part.
 pub const TOOL: &str = "tarsy.read_result";
+/// The name of its function.
+const FUNCTION: &str = "tarsy__read_result";
 /// The first part of the name.
 pub const SERVER: &str = "tarsy";
 
@@ -81,18 +83,28 @@ pub fn is_offered(plan: &AgentPlan) -> bool {
     plan.tools.iter().any(|tool| tool.name == TOOL)
 }
 
-/// The text for the model, of at most `max_tokens`. `has_time` says whether the call may go on; it is asked again and
-/// again while a result is searched.
+/// The way in which the model of an agent can read a whole result.
+pub fn read_back(plan: &AgentPlan) -> ReadBack {
+    if !is_offered(plan) {
+        return ReadBack::No;
+    }
+    let is_function = plan.shown(TOOL) == FUNCTION;
+    ReadBack::With(if is_function { FUNCTION } else { TOOL })
+}
+
+/// The text for the model of `plan`, not longer than one of its results. `has_time` says whether the call may go on; it
+/// is asked again and again while a result is searched.
 ///
 /// # Errors
 /// When there is nothing to read; the text says why.
 pub fn answer(
     request: &Request,
     stored: Option<&StoredResult>,
-    max_tokens: u32,
+    plan: &AgentPlan,
     has_time: &dyn Fn() -> bool,
 ) -> Result<String, String> {
     let event = request.event;
+
     let StoredResult { tool, text } = stored.ok_or_else(|| {
         format!(
             "event {event} is no result of a tool call. The number of a result is in the line [event …] before it."
@@ -100,7 +112,8 @@ pub fn answer(
     })?;
     if tool == TOOL {
         return Err(format!(
-            "event {event} is itself a part that {TOOL} has shown: read the event that it names in its first line."
+            "event {event} is itself a part that {} has shown: read the event that it names in its first line.",
+            plan.shown(TOOL)
         ));
     }
     let text = text
@@ -112,11 +125,11 @@ pub fn answer(
     };
     let source = WholeResult {
         event,
-        tool,
+        tool: &plan.shown(tool),
         text: values.as_ref().map_or(text, |values| &values.text),
         labels: values.as_ref().map(|values| values.labels.as_slice()),
         pointer: request.pointer.as_ref().map(Pointer::given),
-        max_bytes: bytes_of(max_tokens).saturating_sub(FRAME_BYTES),
+        max_bytes: bytes_of(plan.limits.max_tool_result_tokens).saturating_sub(FRAME_BYTES),
         has_time,
     };
     match &request.part {

@@ -21,7 +21,8 @@ use super::execution::state::State;
 use super::execution::summaries::{LongResult, NotAsked, made, missing, not_asked};
 use super::execution::window::ToolBinding;
 use super::plan::{
-    AgentPlan, AnswerCheck, Limits, ProviderPlan, ResultForm, Strategy, SummaryPlan, ToolSpec,
+    AgentPlan, AnswerCheck, Limits, ProviderPlan, ResultForm, Strategy, SummaryPlan, ToolNames,
+    ToolSpec,
 };
 use super::projection::{Measured, project};
 use super::timeline::EventDraft;
@@ -192,6 +193,7 @@ pub fn alert(alert_type: &str) -> Alert {
         alert_type: alert_type.to_owned(),
         title: "t".to_owned(),
         severity: Severity::Normal,
+        severity_word: None,
         status: AlertStatus::Firing,
         ignored_because: None,
         at: None,
@@ -276,6 +278,8 @@ impl Simulation {
             answer_check: self.answer_check,
             checks_figures: self.answer_check == AnswerCheck::Once,
             clock,
+            tool_names: ToolNames::AsCalled,
+            several_actions: true,
             ..plan
         })
     }

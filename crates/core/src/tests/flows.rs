@@ -408,7 +408,7 @@ fn a_native_conversation_has_one_tool_message_per_call_in_order() {
     let expected = [
         row(Role::Assistant, &[one, two, three], "Look"),
         row(Role::Tool, &[one], "    so it is"),
-        row(Role::Tool, &[two], "    Error: unknown tool 'no.such'."),
+        row(Role::Tool, &[two], "    Error: unknown tool 'no__such'"),
         row(Role::Tool, &[three], "    so it is"),
         row(Role::Assistant, &[], "Final Answer: Cause: x"),
     ];

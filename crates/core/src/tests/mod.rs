@@ -11,3 +11,5 @@ mod rebuilt_requests;
 mod prefixes;
 mod quoting;
 mod presented;
+mod named_tools;
+mod several_actions;

@@ -68,10 +68,10 @@ fn the_next_requests_do_without_a_refused_tool_and_the_model_knows() {
     assert_eq!(first, "system");
     assert!(
         second.starts_with("system\n\nThese tools cannot be called")
-            && second.contains(": k8s.restart. "),
+            && second.contains(": k8s__restart. "),
         "{second}"
     );
-    assert!(third.contains(": k8s.restart, k8s.silent. "), "{third}");
+    assert!(third.contains(": k8s__restart, k8s__silent. "), "{third}");
 
     let results = entries
         .iter()

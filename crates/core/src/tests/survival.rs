@@ -55,6 +55,8 @@ fn says() -> impl proptest::strategy::Strategy<Value = Turn> {
         Just("Thought: do\nAction: k8s.restart\nAction Input:"),
         Just("Action: k8s.patch_silent\nAction Input: {}"),
         Just("Action: no.such\nAction Input: {}"),
+        Just("Action: k8s.get\nAction Input: {}\nAction: k8s__get\nAction Input: {\"a\": 2}"),
+        Just("Action: k8s.get\nAction Input: {}\nAction: k8s.restart\nAction Input: {}"),
         Just("Thought: and now"),
         Just("I do not know."),
         Just("Thought: enough\nFinal Answer: Cause: y"),

@@ -16,6 +16,7 @@ use super::code::{ends, fence};
 use super::plan::ToolSpec;
 use super::readable::text::beginning;
 use super::summary::names_cause;
+use super::tool_names::function;
 
 /// Bytes after the beginning of a markup that have to hold the name of a tool or the form of a call.
 const REACH_BYTES: usize = 300;
@@ -146,7 +147,7 @@ fn offered<'t>(text: &'t str, tools: &[ToolSpec]) -> Option<&'t str> {
 
 /// The name of a tool, as in the plan and as that of a function.
 fn spellings(tool: &ToolSpec) -> [String; 2] {
-    [tool.name.clone(), tool.name.replacen('.', "__", 1)]
+    [tool.name.clone(), function(&tool.name)]
 }
 
 /// Whether code is a call, in a markup or as in a program.

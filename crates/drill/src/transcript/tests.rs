@@ -6,7 +6,7 @@ use crate::transcript::*;
 use crate::{BUILTIN, Drill};
 use tarsy_core::intake::{Hints, normalise};
 use tarsy_core::plan::Strategy;
-use tarsy_core::prompt::{Briefing, prompts};
+use tarsy_core::prompt::{Briefing, PromptOptions, prompts};
 use tarsy_core::react;
 
 #[test]
@@ -152,6 +152,7 @@ fn a_transcript_of_an_agent_matches_only_its_prompt_in_every_strategy() {
             max_iterations: 1,
             runbooks: &[],
             fetched: None,
+            options: PromptOptions::default(),
         };
         let system = system_message(&briefing);
         assert!(

@@ -24,7 +24,6 @@ use tarsy_core::execution::unmasked::Arguments;
 use tarsy_core::plan::{AgentPlan, Strategy, ToolSpec};
 use tarsy_core::projection::MeasuredTool;
 use tarsy_core::read_result::{self, Request};
-use tarsy_core::readable::cut::ReadBack;
 use tarsy_core::readable::presentation::present;
 
 /// Read-only calls of one answer that run at the same time; a model may ask for any number.
@@ -190,12 +189,9 @@ impl<T: Tools, J: Journal> Batch<'_, T, J> {
                     .result(self.lease.session_id, request.timeline, request.event)
                     .await?;
                 let began = Instant::now();
-                read_result::answer(
-                    &request,
-                    stored.as_ref(),
-                    plan.limits.max_tool_result_tokens,
-                    &|| began.elapsed() < MAX_READ_TIME,
-                )
+                read_result::answer(&request, stored.as_ref(), plan, &|| {
+                    began.elapsed() < MAX_READ_TIME
+                })
             }
         };
         let is_error = read.is_err();
@@ -309,11 +305,7 @@ fn recorded(plan: &AgentPlan, call: &ToolCall, reply: ToolReply) -> Recorded {
     match reply {
         ToolReply::Answered { content, is_error } => {
             let limit = plan.limits.max_tool_result_tokens;
-            let read_back = if read_result::is_offered(plan) {
-                ReadBack::With(read_result::TOOL)
-            } else {
-                ReadBack::No
-            };
+            let read_back = read_result::read_back(plan);
             let bytes = u64::try_from(content.len()).unwrap_or(u64::MAX);
             let presentation = plan.presentation.for_tool(&call.tool);
             let presented = if is_error {

@@ -47,6 +47,7 @@ impl Intake for FakeIntake {
             alert_type: "generic".to_owned(),
             title: text.clone(),
             severity: Severity::Normal,
+            severity_word: None,
             status: AlertStatus::Firing,
             ignored_because: None,
             at: None,

@@ -135,6 +135,7 @@ fn plan(strategy: Strategy, max_iterations: u32) -> Plan {
         system_prompt: "You are an SRE.".to_owned(),
         user_prompt: "The disk is full.".to_owned(),
         conclusion_prompt: "Conclude now.".to_owned(),
+        several_actions: strategy.writes_calls(),
         ..agent_plan(strategy, tools())
     };
     let stage = StagePlan {

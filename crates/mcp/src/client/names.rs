@@ -8,6 +8,7 @@
 //! server's own name beside it.
 
 use sha2::{Digest as _, Sha256};
+use tarsy_core::tool_names::SEPARATOR;
 
 /// The longest `server__tool` that providers allow.
 const MAX_NAME_BYTES: usize = 64;
@@ -15,7 +16,6 @@ const MAX_NAME_BYTES: usize = 64;
 const MAX_TOOL_BYTES: usize = 1024;
 /// Hexadecimal digits of the hash.
 const HASH_DIGITS: usize = 8;
-const SEPARATOR: &str = "__";
 
 /// The reason why a tool of this name cannot be offered; `None` when it can.
 pub(super) fn tool_fault(tool: &str) -> Option<String> {

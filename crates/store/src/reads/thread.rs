@@ -165,6 +165,7 @@ fn read_thread(connection: &mut PgConnection, session: Uuid) -> QueryResult<Opti
             alert_type: row.alert_type,
             title: row.title,
             severity: row.severity.unwrap_or_default(),
+            severity_word: None,
             status: AlertStatus::Firing,
             ignored_because: None,
             at: None,

@@ -18,7 +18,7 @@ use super::probe::{self, ProbeAnswer, Question, ask, message};
 use super::{ModelReport, Problem, State, advice};
 use tarsy_core::execution::entry::{Finish, Role, ToolCall};
 use tarsy_core::plan::{ProviderPlan, Strategy, ToolSpec};
-use tarsy_core::prompt::{self, Briefing};
+use tarsy_core::prompt::{self, Briefing, PromptOptions};
 use tarsy_core::react;
 use tarsy_core::vocabulary::ErrorCode;
 use tarsy_engine::ports::ModelError;
@@ -145,6 +145,7 @@ fn react_question(timeout: Duration) -> Question {
         max_iterations: 1,
         runbooks: &[],
         fetched: None,
+        options: PromptOptions::default(),
     };
     Question {
         messages: vec![

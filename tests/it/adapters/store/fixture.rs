@@ -70,6 +70,7 @@ pub(crate) fn alert(fingerprint: &str) -> Alert {
         alert_type: "disk".into(),
         title: "disk full on db-1".into(),
         severity: Severity::High,
+        severity_word: None,
         status: AlertStatus::Firing,
         ignored_because: None,
         at: None,

@@ -50,6 +50,9 @@ pub struct LlmProvider {
     /// Whether the record of each call keeps the provider's HTML for search suggestions.
     #[serde(skip_serializing_if = "is_default")]
     pub keep_search_widget: bool,
+    /// Whether the form of the answer has an example, for a weak model.
+    #[serde(skip_serializing_if = "is_default")]
+    pub example: bool,
     /// The generation settings of the model.
     #[serde(flatten)]
     pub generation: Generation,

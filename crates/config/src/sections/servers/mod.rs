@@ -25,6 +25,9 @@ pub struct McpServer {
     #[serde(flatten)]
     #[schemars(with = "TransportKeys")]
     pub transport: McpTransport,
+    /// The systems that it shows, for the model: one line of at most 200 characters. By default none.
+    #[serde(with = "As::<Text>", skip_serializing_if = "is_default")]
+    pub about: String,
     /// The time limit of a call without an answer or a report of progress.
     #[serde(with = "As::<Secs<1, 3_600>>")]
     pub tool_timeout: Duration,
@@ -88,6 +91,7 @@ impl McpServer {
     pub fn new(transport: McpTransport) -> Self {
         Self {
             transport,
+            about: String::new(),
             scope: ServerScope::Worker,
             required: false,
             tool_timeout: Self::TOOL_TIMEOUT,
@@ -121,6 +125,9 @@ impl McpServer {
 
     fn check(&mut self, field: &Field<'_>) {
         self.transport.check(field, self.scope);
+        if let Some(fault) = about_fault(&self.about) {
+            field.at("about").fault(fault.to_owned());
+        }
         if !field.has("max_tool_timeout") {
             self.max_tool_timeout = Self::MAX_TOOL_TIMEOUT.max(self.tool_timeout);
         } else if self.max_tool_timeout < self.tool_timeout {
@@ -129,6 +136,18 @@ impl McpServer {
             );
         }
     }
+}
+
+/// The longest text about a server, in characters.
+const MAX_ABOUT_CHARS: usize = 200;
+
+/// The reason why a text cannot be a line of the prompt; `None` when it can.
+fn about_fault(about: &str) -> Option<&'static str> {
+    if about.chars().any(char::is_control) {
+        return Some("must be one line, without control characters");
+    }
+    let is_long = about.chars().nth(MAX_ABOUT_CHARS).is_some();
+    is_long.then_some("has more than 200 characters")
 }
 
 /// The longest name of a server: providers accept 64 characters for `server__tool`, and a tool may need some of them

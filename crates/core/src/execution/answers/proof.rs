@@ -6,6 +6,7 @@ use crate::execution::entry::{Answer, Entry, Mark};
 use crate::execution::state::State;
 use crate::plan::AnswerCheck;
 use crate::summary::{fields, names_cause};
+use crate::tool_names::function;
 
 /// The sources of an analysis.
 #[derive(Debug)]
@@ -61,8 +62,7 @@ pub(super) fn sources(state: &State, analysis: &str, answer: Option<&Answer>) ->
 
 /// Whether a text has the name of a tool in brackets, as it is called or as it is written.
 pub(super) fn names(text: &str, tool: &str) -> bool {
-    text.contains(&format!("[{tool}]"))
-        || text.contains(&format!("[{}]", tool.replacen('.', "__", 1)))
+    text.contains(&format!("[{tool}]")) || text.contains(&format!("[{}]", function(tool)))
 }
 
 /// Whether the provider's own tools have run code, searched, or read a page.

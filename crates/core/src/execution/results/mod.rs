@@ -2,9 +2,12 @@
 //!
 //! A model with bound tools gets a tool result; in the `ReAct` format it gets an observation, which is a user message.
 
+use std::borrow::Cow;
+
 use super::entry::{Entry, FailureSource, NotSent, ToolCall, ToolResult};
-use crate::plan::{Strategy, ToolSpec};
+use crate::plan::{AgentPlan, Strategy, ToolSpec};
 use crate::readable::presentation::Facts;
+use crate::tool_names::{self, Meant};
 
 /// The text of a tool's reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -137,15 +140,28 @@ pub fn time_used_up(strategy: Strategy, call: &ToolCall) -> Entry {
     not_sent(strategy, call, NOT_SENT_TIME_USED_UP, NotSent::NoTime)
 }
 
-/// The entry for a structured call of a tool that is not offered.
-pub fn unknown_tool(strategy: Strategy, call: &ToolCall, tools: &[ToolSpec]) -> Entry {
-    let names: Vec<&str> = tools.iter().map(|spec| spec.name.as_str()).collect();
-    let error = format!(
-        "unknown tool '{}'. Available tools: {}",
-        call.tool,
-        names.join(", ")
-    );
-    not_sent(strategy, call, &error, NotSent::UnknownTool)
+/// The entry for a call of a tool that is not offered, or of one that several servers have.
+pub fn unknown_tool(plan: &AgentPlan, call: &ToolCall, tools: &[ToolSpec]) -> Entry {
+    let called = plan.shown(&call.tool);
+    let error = match tool_names::meant(&call.tool, tools) {
+        Meant::Several(several) => format!(
+            "several servers have a tool '{called}'. Call one of them by its whole name: {}",
+            shown(plan, several)
+        ),
+        Meant::One(_) | Meant::None => format!(
+            "unknown tool '{called}'. Available tools: {}",
+            shown(plan, tools)
+        ),
+    };
+    not_sent(plan.strategy, call, &error, NotSent::UnknownTool)
+}
+
+fn shown<'a>(plan: &AgentPlan, tools: impl IntoIterator<Item = &'a ToolSpec>) -> String {
+    let names: Vec<Cow<'_, str>> = tools
+        .into_iter()
+        .map(|tool| plan.shown(&tool.name))
+        .collect();
+    names.join(", ")
 }
 
 /// The result of a call that was not sent.

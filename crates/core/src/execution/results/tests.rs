@@ -1,4 +1,6 @@
 use super::*;
+use crate::plan::ToolNames;
+use crate::testing::{agent_plan, read_only_tool};
 
 #[test]
 fn an_observation_has_the_outcome_and_the_timeline_only_the_output() {
@@ -167,7 +169,27 @@ fn a_model_with_bound_tools_gets_the_outcome_in_a_tool_result() {
     });
     let unknown = "Error: unknown tool 'k8s.got'. Available tools: k8s.get, k8s.top";
     assert_eq!(
-        unknown_tool(native, &call, &tools),
+        unknown_tool(&agent_plan(native, vec![]), &call, &tools),
         marked(result(unknown), NotSent::UnknownTool)
     );
+    let plan = AgentPlan {
+        tool_names: ToolNames::AsCalled,
+        ..agent_plan(native, vec![])
+    };
+    let unknown = "Error: unknown tool 'k8s__got'. Available tools: k8s__get, k8s__top";
+    assert_eq!(
+        unknown_tool(&plan, &call, &tools),
+        marked(result(unknown), NotSent::UnknownTool)
+    );
+    let several = ["a.got", "b.got"].map(read_only_tool);
+    let bare = ToolCall {
+        tool: "got".into(),
+        ..call
+    };
+    let unknown = unknown_tool(&plan, &bare, &several);
+    assert!(matches!(
+        unknown,
+        Entry::ToolResult(ToolResult { content, .. })
+            if content == "Error: several servers have a tool 'got'. Call one of them by its whole name: a__got, b__got"
+    ));
 }

@@ -50,8 +50,12 @@ impl State {
             .first_mut()
             .filter(|message| message.role == Role::System)
         {
-            system.content =
-                without_refused(std::mem::take(&mut system.content), &self.refused_tools);
+            let names: Vec<String> = self
+                .refused_tools
+                .iter()
+                .map(|tool| self.plan.shown(tool).into_owned())
+                .collect();
+            system.content = without_refused(std::mem::take(&mut system.content), &names);
         }
         messages
     }

@@ -18,8 +18,8 @@ impl State {
         let is_whole = entry
             .result()
             .is_some_and(|result| result.tool != read_result::TOOL);
-        if is_whole && read_result::is_offered(&self.plan) {
-            ReadBack::With(read_result::TOOL)
+        if is_whole {
+            read_result::read_back(&self.plan)
         } else {
             ReadBack::No
         }

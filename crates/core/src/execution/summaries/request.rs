@@ -40,7 +40,7 @@ pub fn messages(
     let fence = fence_around(&[&task, &reason, &arguments, &result]);
     let values = [
         ("fence", fence),
-        ("tool", line(&long.tool)),
+        ("tool", line(&plan.shown(&long.tool))),
         ("bytes", long.bytes.to_string()),
         ("task", task),
         ("reason", reason),

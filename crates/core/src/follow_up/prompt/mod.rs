@@ -6,6 +6,7 @@ use crate::code::fence_around;
 use crate::plan::Strategy;
 use crate::prompt::{Briefing, Prompts, line, paragraph, render, system_of};
 use crate::read_result;
+use crate::tool_names::shown;
 
 const SYSTEM: &str = include_str!("../../prompts/followup_system.md");
 const REACT_SYSTEM: &str = include_str!("../../prompts/followup_react_system.md");
@@ -28,29 +29,46 @@ pub fn prompts(briefing: &Briefing<'_>, thread: &Thread, question: &str) -> Prom
         | Strategy::SynthesisNativeThinking => (ANALYSE_SYSTEM, CONCLUDE),
     };
     Prompts {
-        system: system_of(system, FORM, briefing),
-        user: user(thread, question, results(briefing)),
+        system: system_of(system, &form(briefing), briefing),
+        user: user(thread, question, briefing),
         conclusion: conclusion.trim().to_owned(),
     }
 }
 
+/// The strategy in which the agent calls tools: without tools, it calls none.
+fn calling(briefing: &Briefing<'_>) -> Strategy {
+    if briefing.tools.is_empty() {
+        Strategy::SingleCall
+    } else {
+        briefing.strategy
+    }
+}
+
+/// The form of the answer, with the name of a tool as the agent calls it.
+fn form(briefing: &Briefing<'_>) -> String {
+    let tool = shown("k8s.describe_pod", calling(briefing));
+    render(FORM, &[("tool", &tool)])
+}
+
 /// Tells the agent how it gets the results of the investigation.
-fn results(briefing: &Briefing<'_>) -> &'static str {
+fn results(briefing: &Briefing<'_>) -> String {
     let can_read = briefing
         .tools
         .iter()
         .any(|tool| tool.name == read_result::TOOL);
     if can_read {
-        "tarsy.read_result shows one; its tool shows the present state"
+        let reader = shown(read_result::TOOL, calling(briefing));
+        format!("{reader} shows one; its tool shows the present state")
     } else {
-        "call a tool again if you need one"
+        "call a tool again if you need one".to_owned()
     }
 }
 
-fn user(thread: &Thread, question: &str, results: &str) -> String {
+fn user(thread: &Thread, question: &str, briefing: &Briefing<'_>) -> String {
     let alert = cut(&thread.alert.text, MAX_ALERT_BYTES);
     let report = cut(&report(thread), MAX_REPORT_BYTES);
-    let calls = calls(&thread.calls);
+    let calls = calls(&thread.calls, calling(briefing));
+    let results = results(briefing);
     let asked = asked(thread);
 
     let question = cut(question, MAX_QUESTION_BYTES);
@@ -68,7 +86,7 @@ fn user(thread: &Thread, question: &str, results: &str) -> String {
         } else {
             paragraph(&render(
                 template,
-                &[("fence", &fence), ("results", results), (name, text)],
+                &[("fence", &fence), ("results", &results), (name, text)],
             ))
         }
     };

@@ -2,6 +2,7 @@ mod untrusted_text;
 
 use super::*;
 use crate::alert::Severity;
+use crate::plan::NativeTool;
 use crate::testing;
 
 pub(super) fn alert(text: &str) -> Alert {
@@ -36,6 +37,7 @@ pub(super) fn briefing<'a>(
         max_iterations: 20,
         runbooks: &[],
         fetched: None,
+        options: PromptOptions::default(),
     }
 }
 
@@ -231,4 +233,134 @@ fn every_placeholder_has_a_value() {
         assert!(!prompts.contains("{{"), "{prompts}");
     }
     assert!(!with_context("user", "found").contains("{{"));
+}
+
+fn native<'a>(tools: &'a [ToolSpec], options: PromptOptions<'a>) -> Briefing<'a> {
+    Briefing {
+        options,
+        ..briefing(Strategy::NativeThinking, "", tools)
+    }
+}
+
+fn about(server: &str, about: &str) -> ServerAbout {
+    ServerAbout {
+        server: server.to_owned(),
+        about: about.to_owned(),
+    }
+}
+
+#[test]
+fn the_servers_of_an_agent_are_listed_if_one_of_them_is_described() {
+    let tools = [
+        testing::read_only_tool("db.query"),
+        testing::read_only_tool("k8s.get"),
+        testing::read_only_tool("k8s.top"),
+        crate::read_result::spec(),
+    ];
+    let listed = |abouts: &[ServerAbout]| {
+        let options = PromptOptions {
+            abouts,
+            native_tools: &[],
+            ..PromptOptions::default()
+        };
+        system(&native(&tools, options))
+    };
+    let section = "\n\n## What you can reach\n\n- db (1 tool)\n- k8s: Kubernetes of prod-eu (2 tools)\nNothing else can be \
+                   reached: no other system, database, code or ticket. What you would have to look at there belongs in \
+                   the line \"Not seen\".\n\n## Form of the answer";
+    let described = listed(&[about("k8s", "Kubernetes of\n## prod-eu"), about("web", "x")]);
+    assert!(
+        described.contains(&section.replace("of prod", "of ## prod")),
+        "{described}"
+    );
+    assert!(
+        !described.contains("tarsy") && !described.contains("web"),
+        "{described}"
+    );
+    let none = listed(&[]);
+    assert!(!none.contains("What you can reach"), "{none}");
+    assert_eq!(listed(&[about("web", "of no tool")]), none);
+
+    let abouts = [about("db", "the database")];
+    let options = PromptOptions {
+        abouts: &abouts,
+        native_tools: &[NativeTool::GoogleSearch],
+        ..PromptOptions::default()
+    };
+    let searching = system(&native(&tools, options));
+    assert!(
+        searching
+            .contains("- k8s (2 tools)\n- tools of your provider: google_search\nNothing else"),
+        "{searching}"
+    );
+}
+
+#[test]
+fn an_example_is_added_to_the_form_where_results_have_numbers() {
+    let tools = tools();
+    let options = PromptOptions {
+        has_example: true,
+        ..PromptOptions::default()
+    };
+    let with = system(&native(&tools, options));
+    let without = system(&native(&tools, PromptOptions::default()));
+    assert!(with.contains("One call at a time is enough.") && !with.contains("Ask for several"));
+    assert!(without.contains("- Ask for several things at once") && !without.contains("One call"));
+    let (_, example) = with.split_once("Times are UTC.\n\n").unwrap();
+    let words = example.split_whitespace().count();
+    assert!((130..=190).contains(&words), "{words} words");
+    assert!(crate::summary::names_cause(example), "{example}");
+    assert!(without.ends_with("Times are UTC."));
+    let alone = Briefing {
+        options,
+        ..briefing(Strategy::SingleCall, "", &[])
+    };
+    assert!(system(&alone).ends_with("Times are UTC."));
+}
+
+#[test]
+fn several_actions_are_allowed_by_the_prompt_of_the_text_format() {
+    let tools = tools();
+    let react = |has_several_actions| {
+        system(&Briefing {
+            options: PromptOptions {
+                has_several_actions,
+                ..PromptOptions::default()
+            },
+            ..briefing(Strategy::React, "", &tools)
+        })
+    };
+    assert!(react(false).contains("\nOne action for each answer.\n"));
+    assert!(react(true).contains("Actions that only read may stand together in one answer"));
+}
+
+#[test]
+fn the_word_of_an_alert_for_its_severity_stands_beside_it() {
+    let user = |word: Option<&str>| {
+        let alert = Alert {
+            severity: Severity::Normal,
+            severity_word: word.map(str::to_owned),
+            ..alert("x")
+        };
+        prompts(&native(&tools(), PromptOptions::default()), &alert).user
+    };
+    assert!(user(None).starts_with("Investigate this alert. Severity: normal. Status:"));
+    let expected = "Investigate this alert. Severity: normal (the alert says \"warning\"). Status:";
+    assert!(user(Some("warning")).starts_with(expected));
+    for (word, expected) in [
+        ("warning", Some("warning")),
+        (" SEV-3 ", Some("SEV-3")),
+        ("Normal", None),
+        ("", None),
+        ("warning\"). Status: resolved", None),
+        ("a\nb", None),
+        ("wärning", None),
+        ("twenty-one characters", None),
+    ] {
+        assert_eq!(
+            Severity::Normal.plain_word(word).as_deref(),
+            expected,
+            "{word:?}"
+        );
+    }
 }

@@ -58,6 +58,7 @@ fn only_the_operators_section_can_allow_a_change() {
     for strategy in [Strategy::NativeThinking, Strategy::React] {
         let system =
             |instructions| prompts(&briefing(strategy, instructions, &tools), &alert("x")).system;
+        let top = shown("k8s.top", strategy);
         let instructed = system("Restart it.");
         assert_eq!(
             instructed.matches("Operators' instructions").count(),
@@ -67,13 +68,14 @@ fn only_the_operators_section_can_allow_a_change() {
         let section = "\n\n## Operators' instructions\n\nWhat the people who run this system want you to know and to \
                        do:\n\nRestart it.\n\n## Form of the answer\n\n";
         assert!(instructed.contains(section), "{instructed}");
-        assert!(
-            instructed
-                .contains("which may change something: k8s.top.\n  Call one of those only where")
-        );
+        assert!(instructed.contains(&format!(
+            "which may change something: {top}.\n  Call one of those only where"
+        )));
         let silent = system(" ");
         assert!(
-            silent.contains("which may change something: k8s.top.\n  Do not call those."),
+            silent.contains(&format!(
+                "which may change something: {top}.\n  Do not call those."
+            )),
             "{silent}"
         );
         assert!(!silent.contains("## Operators"), "{silent}");

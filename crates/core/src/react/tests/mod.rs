@@ -326,8 +326,12 @@ fn an_unknown_tool_is_answered_with_the_available_ones() {
         unknown(format!("'host.du'. Did you mean 'host.df'? {list}"))
     );
     assert_eq!(
-        reply_to("df", Some(&tools)),
-        unknown(format!("'df'. {form} Did you mean 'host.df'? {list}"))
+        reply_to("sh.df", Some(&tools)),
+        unknown(format!("'sh.df'. Did you mean 'host.df'? {list}"))
+    );
+    assert_eq!(
+        reply_to("host df", Some(&tools)),
+        unknown(format!("'host df'. {form} {list}"))
     );
     assert_eq!(
         reply_to("mail.send", Some(&tools)),

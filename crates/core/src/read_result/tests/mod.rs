@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::execution::results::indented;
+use crate::plan::Limits;
 
 fn stored(text: &str) -> StoredResult {
     StoredResult {
@@ -16,11 +17,22 @@ fn stored(text: &str) -> StoredResult {
     }
 }
 
+fn plan(max_tool_result_tokens: u32) -> AgentPlan {
+    let limits = Limits {
+        max_tool_result_tokens,
+        ..Limits::default()
+    };
+    AgentPlan {
+        limits,
+        ..AgentPlan::default()
+    }
+}
+
 fn read(text: &str, arguments: &Value) -> Result<String, String> {
     answer(
         &Request::parse(&arguments.to_string(), Timeline::Own)?,
         Some(&stored(text)),
-        1_000,
+        &plan(1_000),
         &|| true,
     )
 }
@@ -208,7 +220,7 @@ fn a_match_in_a_long_line_is_shown_with_its_surroundings_and_offset() {
 fn only_results_of_other_tools_are_read() {
     let request = Request::parse(r#"{"event": 9}"#, Timeline::Own).unwrap();
     assert!(
-        answer(&request, None, 100, &|| true)
+        answer(&request, None, &plan(100), &|| true)
             .unwrap_err()
             .starts_with("event 9 is no result of a tool call.")
     );
@@ -217,7 +229,7 @@ fn only_results_of_other_tools_are_read() {
         text: Some("x".to_owned()),
     };
     assert!(
-        answer(&request, Some(&nested), 100, &|| true)
+        answer(&request, Some(&nested), &plan(100), &|| true)
             .unwrap_err()
             .contains("read the event that it names")
     );
@@ -226,7 +238,7 @@ fn only_results_of_other_tools_are_read() {
         text: None,
     };
     assert_eq!(
-        answer(&request, Some(&empty), 100, &|| true).unwrap_err(),
+        answer(&request, Some(&empty), &plan(100), &|| true).unwrap_err(),
         "the call of event 9 has no stored result."
     );
 }
@@ -311,7 +323,7 @@ proptest! {
             _ => json!({"event": 7, "search": "a", "from_match": from % 9 + 1}),
         };
         let request = Request::parse(&arguments.to_string(), Timeline::Own).unwrap();
-        if let Ok(part) = answer(&request, Some(&stored(&text)), tokens, &|| true) {
+        if let Ok(part) = answer(&request, Some(&stored(&text)), &plan(tokens), &|| true) {
             prop_assert!(part.len() <= bytes_of(tokens).max(700), "{}", part.len());
             for line in part.lines().skip(1) {
                 let is_ours = line.starts_with('[') && !line.starts_with("[event");

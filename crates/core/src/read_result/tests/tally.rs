@@ -5,7 +5,7 @@ use std::cell::Cell;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{read, stored};
+use super::{plan, read, stored};
 use crate::read_result::{Request, Timeline, answer};
 
 #[test]
@@ -162,7 +162,7 @@ fn a_call_whose_time_is_used_up_says_how_far_it_came() {
         looks.get() <= 100
     };
     let count = request(json!({"event": 5, "search": "a", "show": "count"}));
-    let counted = answer(&count, Some(&stored(&text)), 1_000, &limited).unwrap();
+    let counted = answer(&count, Some(&stored(&text)), &plan(1_000), &limited).unwrap();
     assert_eq!(
         counted,
         "event 5 (k8s.logs), 100 matches of \"a\" in 100 of 1000 lines\n\
@@ -173,7 +173,7 @@ fn a_call_whose_time_is_used_up_says_how_far_it_came() {
     let long = answer(
         &request(json!({"event": 5, "pattern": "b"})),
         Some(&stored(&parts)),
-        1_000,
+        &plan(1_000),
         &limited,
     );
     assert_eq!(
@@ -184,7 +184,7 @@ fn a_call_whose_time_is_used_up_says_how_far_it_came() {
     looks.set(0);
     let none = request(json!({"event": 5, "pattern": "nope"}));
     assert!(
-        answer(&none, Some(&stored(&text)), 1_000, &limited)
+        answer(&none, Some(&stored(&text)), &plan(1_000), &limited)
             .unwrap_err()
             .ends_with("before 51; the time of a call was used up there: from_line 51 goes on"),
     );

@@ -3,6 +3,7 @@
 //! The caller [chooses](super::route::choose) the chain, lists the tools of
 //! [its servers](super::route::servers_of), and [plans](plan).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::agent_tools::{AgentTools, agent_tools, servers_for};
@@ -20,12 +21,13 @@ use tarsy_config::{AgentChain, Config, Settings, Stage};
 use tarsy_core::alert::Alert;
 use tarsy_core::missing_tools::{without_servers, without_tools};
 use tarsy_core::plan::{
-    AgentPlan, AnswerCheck, FORMAT_VERSION, Plan, ProviderPlan, ResultForm, StagePlan,
-    SuccessPolicy, ToolSpec,
+    AgentPlan, AnswerCheck, FORMAT_VERSION, Plan, ProviderPlan, ResultForm, StagePlan, Strategy,
+    SuccessPolicy, ToolNames, ToolSpec,
 };
-use tarsy_core::prompt::{Briefing, Prompts, prompts};
+use tarsy_core::prompt::{Briefing, PromptOptions, Prompts, ServerAbout, prompts};
 use tarsy_core::read_result;
 use tarsy_core::runbook::FetchedRunbook;
+use tarsy_core::tool_names;
 
 /// Makes the plan of an investigation. `listing` has the tools that the chain's servers offer now. An agent gets those
 /// of its servers that change nothing or are allowed by name; its prompt names the unavailable servers.
@@ -156,6 +158,8 @@ pub(super) fn agent_plan(
         tools.sort_by(|one, other| one.name.cmp(&other.name));
     }
     let limits = limits(settings);
+    let abouts = abouts(config, &servers);
+    let several_actions = settings.several_actions.unwrap_or(false) && strategy.writes_calls();
     let briefing = Briefing {
         agent: request.name,
         strategy,
@@ -164,6 +168,12 @@ pub(super) fn agent_plan(
         max_iterations: limits.max_iterations,
         runbooks: &config.runbooks.listed(),
         fetched: request.runbook,
+        options: PromptOptions {
+            abouts: &abouts,
+            native_tools: providers.first().map_or(&[], |first| &first.native_tools),
+            has_example: has_example(config, &providers),
+            has_several_actions: several_actions,
+        },
     };
     let texts = prompts(&briefing);
     Ok(AgentPlan {
@@ -173,7 +183,10 @@ pub(super) fn agent_plan(
         providers,
         tools,
         omitted_tools: u32::try_from(left_out.len()).unwrap_or(u32::MAX),
-        system_prompt: without_tools(without_servers(texts.system, &missing), &left_out),
+        system_prompt: without_tools(
+            without_servers(texts.system, &missing),
+            &shown(&left_out, strategy),
+        ),
         user_prompt: texts.user,
         conclusion_prompt: texts.conclusion,
         result_form: ResultForm::Indented,
@@ -184,7 +197,35 @@ pub(super) fn agent_plan(
         clock: None,
         wrap_up_ms: wrap_up_ms(settings),
         presentation: presentation::plan(config, settings, &servers),
+        tool_names: ToolNames::AsCalled,
+        several_actions,
     })
+}
+
+/// The operators' words about these servers.
+fn abouts(config: &Config, servers: &[String]) -> Vec<ServerAbout> {
+    let described = servers.iter().filter_map(|name| {
+        let about = config.mcp_servers.get(name)?.about.trim();
+        (!about.is_empty()).then(|| ServerAbout {
+            server: name.clone(),
+            about: about.to_owned(),
+        })
+    });
+    described.collect()
+}
+
+/// Whether the prompts have an example: those that take over have the same prompts as the first provider.
+fn has_example(config: &Config, providers: &[ProviderPlan]) -> bool {
+    let first = providers
+        .first()
+        .and_then(|first| config.llm_providers.get(&first.name));
+    first.is_some_and(|provider| provider.example)
+}
+
+/// The names of tools for a model of this strategy.
+fn shown(names: &[String], strategy: Strategy) -> Vec<String> {
+    let shown = names.iter().map(|name| tool_names::shown(name, strategy));
+    shown.map(Cow::into_owned).collect()
 }
 
 /// The provider of the settings, and those that take over from it. A list of a lower layer may name the provider of a

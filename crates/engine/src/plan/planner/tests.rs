@@ -119,6 +119,7 @@ fn a_plan_freezes_the_settings_of_all_levels() {
             max_iterations,
             runbooks: &[],
             fetched: None,
+            options: PromptOptions::default(),
         };
         let texts = prompts(&briefing, &alert);
         AgentPlan {
@@ -133,6 +134,7 @@ fn a_plan_freezes_the_settings_of_all_levels() {
             answer_check: AnswerCheck::Once,
             checks_figures: true,
             wrap_up_ms: 90_000,
+            tool_names: ToolNames::AsCalled,
             presentation: PresentationPlan {
                 servers: if strategy.uses_tools() {
                     [("k8s".to_owned(), Presentation::ALL)].into()
@@ -295,4 +297,43 @@ fn every_agent_has_the_fallback_providers_of_its_nearest_layer_without_its_own()
         planned,
         ["sre: large, small", "dba: small", "synthesis: small, large"]
     );
+}
+
+/// The only agent of a plan with these keys of the provider, the server and the agent.
+fn planned(provider: &str, server: &str, agent: &str) -> AgentPlan {
+    let text = format!(
+        "llm_providers: {{small: {{provider: openai, model: s{provider}}}}}\n\
+         mcp_servers: {{k8s: {{command: k{server}}}}}\n\
+         agents: {{sre: {{{agent}}}}}\n\
+         agent_chains: {{x: {{default: true, stages: [{{agents: [{{name: sre}}]}}]}}}}"
+    );
+    let config = Config::parse("f", &text, &|_| None).unwrap();
+    let route = choose(&config, "", None).unwrap();
+    let listing = Listing {
+        tools: vec![read_only_tool("k8s.get"), read_only_tool("k8s.top")],
+        unavailable: vec![],
+    };
+    let plan = plan(&config, &route, &alert("x"), &listing, None).unwrap();
+    AgentPlan::clone(&plan.stages[0].agents[0])
+}
+
+#[test]
+fn the_prompts_follow_the_keys_of_provider_server_and_agent() {
+    let plain = planned("", "", "");
+    assert!(!plain.several_actions && plain.tool_names == ToolNames::AsCalled);
+    let example = planned(", example: true", "", "");
+    assert!(example.system_prompt.contains("One complete answer"));
+    assert!(!plain.system_prompt.contains("One complete answer"));
+    let about = planned("", ", about: the cluster of prod", "");
+    assert!(
+        about
+            .system_prompt
+            .contains("- k8s: the cluster of prod (2 tools)\n"),
+        "{}",
+        about.system_prompt
+    );
+    let several = planned("", "", "iteration_strategy: react, several_actions: true");
+    assert!(several.several_actions && several.system_prompt.contains("Actions that only read"));
+    let native = planned("", "", "several_actions: true");
+    assert_eq!(native, plain);
 }

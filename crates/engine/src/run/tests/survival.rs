@@ -114,6 +114,10 @@ pub(super) fn scripts() -> Vec<(Strategy, u32, Vec<Turn>)> {
 }
 
 const LOOK: &str = "Thought: look\nAction: k8s.get\nAction Input: {\"pod\": \"a\"}";
+const TWO: &str = "Action: k8s.get\nAction Input: {\"pod\": \"a\"}\nAction: k8s.lost\nAction Input: {}\n\
+    Action: get\nAction Input: {\"pod\": \"b\"}";
+const TWO_WITH_A_CHANGE: &str =
+    "Action: k8s.get\nAction Input: {}\nAction: k8s.restart\nAction Input: {}";
 const FOUND: &str = "Thought: enough\nFinal Answer: Cause: y";
 
 fn react_scripts() -> Vec<(Strategy, u32, Vec<Turn>)> {
@@ -151,6 +155,7 @@ fn react_scripts() -> Vec<(Strategy, u32, Vec<Turn>)> {
             ]),
         ),
         (9, says(&["Action: k8s.lost\nAction Input: n: 1", FOUND])),
+        (9, says(&[TWO, TWO_WITH_A_CHANGE, FOUND])),
         (9, says(&["", FOUND])),
         (9, says(&["", "", "", FOUND])),
         (9, says(&[LOOK, LOOK, "Hm.", LOOK, LOOK, LOOK])),

@@ -10,8 +10,8 @@ use sha2::{Digest as _, Sha256};
 use super::error::ProviderError;
 use super::schemas::Renamed;
 use crate::proto::ToolCallDelta;
+use tarsy_core::tool_names::{self, SEPARATOR};
 
-const SEPARATOR: &str = "__";
 /// The longest name that every provider accepts.
 const MAX_BYTES: usize = 64;
 /// Hexadecimal digits of the hash in the form of a made-up name.
@@ -29,7 +29,7 @@ pub(crate) fn to_wire(name: &str) -> Result<String, ProviderError> {
         );
         return Err(ProviderError::invalid_request(message));
     }
-    Ok(name.replace('.', SEPARATOR))
+    Ok(tool_names::function(name))
 }
 
 /// The name of a tool in a former call or its result. A name of a real tool is that of [`to_wire`]. One that the model
@@ -75,7 +75,7 @@ fn made_up(name: &str) -> String {
 
 /// The name of a tool for clients: `server.tool` instead of `server__tool`.
 pub(crate) fn from_wire(name: &str) -> String {
-    name.replace(SEPARATOR, ".")
+    tool_names::full(name)
 }
 
 /// A call of the model for clients. One without an id gets one, and `renamed` has the tools some of whose properties

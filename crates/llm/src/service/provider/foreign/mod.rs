@@ -18,6 +18,7 @@ pub use self::work::{FoundPage, ReadPage, Sources};
 
 use self::work::Parsed;
 use crate::proto::{ConversationMessage, ToolCall};
+use tarsy_core::tool_names::function;
 use tarsy_mask::Mask;
 
 /// The notes on a former answer, of at most 8 KiB; `None` without any work.
@@ -43,5 +44,5 @@ fn are_same(names: &[String], calls: &[ToolCall]) -> bool {
         && names
             .iter()
             .zip(calls)
-            .all(|(name, call)| *name == call.name || *name == call.name.replace('.', "__"))
+            .all(|(name, call)| *name == call.name || *name == function(&call.name))
 }

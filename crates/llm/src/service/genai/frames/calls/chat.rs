@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::arguments::{Arguments, addition};
 use super::{Called, LastCalls};
 use crate::service::provider::fields::owned;
+use tarsy_core::tool_names::SEPARATOR;
 
 /// A call that may continue.
 #[derive(Debug, Default)]
@@ -269,7 +270,7 @@ impl Open {
 
 /// Whether a name has both of its parts, the server and the tool.
 fn is_full(name: &str) -> bool {
-    name.split_once("__")
+    name.split_once(SEPARATOR)
         .is_some_and(|(server, tool)| !server.is_empty() && !tool.is_empty())
 }
 
