@@ -59,6 +59,7 @@ pub use sections::native_tools::NativeTools;
 pub use sections::notifications::{NotificationRoute, RouteKind, WebhookAddress};
 pub use sections::providers::{Backend, Connection, Generation, LlmProvider, Price, VertexAi};
 pub use sections::retention::{Database, Retention};
+pub use sections::review::{Review, ReviewCondition};
 pub use sections::routes::{AlertRoute, Routes};
 pub use sections::servers::transport::{McpAddress, McpProgram, McpTransport, SESSION_IN_HEADERS};
 pub use sections::servers::{McpServer, ServerScope, ToolProbe, server_name_fault};

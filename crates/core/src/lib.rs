@@ -48,6 +48,7 @@ pub mod text_calls;
 pub mod native;
 pub mod chain;
 pub mod summary;
+pub mod review;
 pub mod search;
 pub mod notification;
 pub mod timeline;

@@ -192,10 +192,9 @@ fn citations(events: &[TimelineEvent]) -> usize {
 }
 
 fn last_analysis(events: &[TimelineEvent]) -> Option<&TimelineEvent> {
-    events
-        .iter()
-        .rev()
-        .find(|event| event.event_type == EventType::FinalAnalysis)
+    events.iter().rev().find(|event| {
+        event.event_type == EventType::FinalAnalysis && event.metadata.get("review").is_none()
+    })
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use super::stored::{Stored, StoredOption};
 use tarsy_core::alert::Severity;
 use tarsy_core::execution::entry::{Mark, StopReason, with_text};
 use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::review::Review;
 use tarsy_engine::ports::{DeadReason, RunStatus, ToolCallState};
 
 use super::DispositionKind;
@@ -90,6 +91,8 @@ pub struct SessionReport {
     /// The mark on the analysis, a warning for its readers.
     #[serde(flatten, serialize_with = "with_text")]
     pub mark: Option<Mark>,
+    /// The outcome of the review, if one was due; null otherwise.
+    pub review: Option<Review>,
     pub chain: String,
     /// The name of the worker that has or had its last lease.
     pub worker: String,

@@ -63,6 +63,7 @@ diesel::table! {
         covered_updates -> Int4,
         mark -> Nullable<Text>,
         limited_route -> Nullable<Text>,
+        review -> Nullable<Jsonb>,
     }
 }
 

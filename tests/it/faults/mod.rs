@@ -6,6 +6,7 @@ pub(crate) mod restart;
 mod side_effects;
 mod http_calls;
 mod fallback;
+mod review;
 mod summaries;
 pub(crate) mod poison;
 mod given_up;

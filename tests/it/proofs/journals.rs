@@ -52,6 +52,7 @@ fn a_journal_of_version_1_leads_to_the_same_state() {
         analysis: "Cause: heap".to_owned(),
         reason: StopReason::Budget,
         mark: None,
+        review: None,
     };
     assert_eq!(decide(&state), Decision::Done(outcome));
     assert_eq!(
@@ -105,6 +106,7 @@ fn a_journal_of_version_2_leads_to_the_same_state() {
         analysis: "Cause: logs".to_owned(),
         reason: StopReason::FinalAnswer,
         mark: None,
+        review: None,
     };
     assert_eq!(decide(&state), Decision::Done(outcome));
     assert_eq!(
@@ -197,6 +199,7 @@ fn a_journal_of_version_3_leads_to_the_same_state() {
         analysis: "Cause: logs [9]".to_owned(),
         reason: StopReason::ContextWindow,
         mark: None,
+        review: None,
     };
     assert_eq!(decide(&state), Decision::Done(outcome));
     assert_eq!(
@@ -291,6 +294,7 @@ fn a_journal_of_version_4_leads_to_the_same_state() {
         analysis: "Cause: logs [7] [42?]".to_owned(),
         reason: StopReason::FinalAnswer,
         mark: None,
+        review: None,
     };
     assert_eq!(decide(&state), Decision::Done(outcome));
     assert_eq!(
@@ -318,6 +322,7 @@ fn a_journal_of_version_5_leads_to_the_same_state() {
         analysis: "Cause: logs [5]".to_owned(),
         reason: StopReason::FinalAnswer,
         mark: None,
+        review: None,
     };
     assert_eq!(decide(&state), Decision::Done(outcome));
     let usage = Usage {
@@ -403,6 +408,7 @@ fn a_journal_of_version_6_leads_to_the_same_state() {
         analysis: "Cause: a switch".to_owned(),
         reason: StopReason::FinalAnswer,
         mark: None,
+        review: None,
     };
     assert_eq!(decide(&after(7)), Decision::Done(outcome));
 }
@@ -420,6 +426,7 @@ fn a_journal_with_a_resolved_alert_ends_with_its_conclusion_from_any_entry_on() 
         analysis: "Cause: a switch".to_owned(),
         reason: StopReason::AlertResolved,
         mark: None,
+        review: None,
     };
     assert_eq!(decide(&state), Decision::Done(outcome));
     let stopped = State::replay(plan, None, entries.iter().take(5).cloned());

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::review::Review;
 use super::settings::Settings;
 use super::synthesis::Synthesis;
 use super::trust::Questions;
@@ -34,6 +35,9 @@ pub struct AgentChain {
     /// The chain's layer of the synthesis settings.
     #[serde(skip_serializing_if = "is_default")]
     pub synthesis: Synthesis,
+    /// A second look at the analysis before the session ends; none by default.
+    #[serde(skip_serializing_if = "is_default")]
+    pub review: Review,
     /// The rules for questions about its investigations.
     #[serde(skip_serializing_if = "is_default")]
     pub questions: Questions,

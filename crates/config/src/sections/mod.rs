@@ -1,8 +1,8 @@
 //! The sections of a configuration file: each key with its meaning, default and accepted values.
 //!
 //! Agents are put together from `providers`, `native_tools`, `servers`, `settings` and `agents`;
-//! `chains` and `synthesis` say which of them run, `routes` for which alerts. `worker`, `streams`, `retention`,
-//! `trust`, `web`, `notifications`, `sources` and `llm_service` configure the system around them.
+//! `chains`, `synthesis` and `review` say which of them run, `routes` for which alerts. `worker`, `streams`,
+//! `retention`, `trust`, `web`, `notifications`, `sources` and `llm_service` configure the system around them.
 
 pub(crate) mod native_tools;
 pub(crate) mod providers;
@@ -10,6 +10,7 @@ pub(crate) mod servers;
 pub(crate) mod settings;
 pub(crate) mod agents;
 pub(crate) mod chains;
+pub(crate) mod review;
 pub(crate) mod routes;
 pub(crate) mod synthesis;
 pub(crate) mod trust;

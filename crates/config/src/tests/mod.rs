@@ -118,6 +118,8 @@ fn a_shown_configuration_loads_to_the_same_configuration() {
         EXAMPLE,
         "receive: {headers: [Tarsy-Chain]}\nrunbooks: {hosts: [wiki.example.com, '*.Example.com:8443'], private_hosts: [h]}\n\
          agent_chains: {a: {questions: {changes: true}, stages: [{agents: [{name: sre, tools: ['*.a$${']}]}]}}\nmcp_servers: {m: {command: c}}",
+        "agent_chains: {a: {review: true, stages: [{agents: [{name: sre}]}]}, b: {review: {when: [always], \
+         llm_provider: scripted}, stages: [{agents: [{name: sre}]}]}, c: {review: false, stages: [{agents: [{name: sre}]}]}}\ndefaults: {chain: a}",
         "agent_chains: {a: {success_policy: all, synthesis: {agent: sre}, stages: [{agents: [{name: sre}], replicas: 3, \
          synthesis: {iteration_strategy: synthesis}}]}}\ndefaults: {success_policy: all, synthesis: {llm_provider: scripted}}",
         "llm_service: {allow_key_env: ['TEAM_*', A], allow_base_url: ['*', 'http://h:8080/v1'], token_file: /t, \
@@ -472,6 +474,7 @@ agent_chains:
             llm_provider: Some("scripted".to_owned()),
             ..Synthesis::default()
         },
+        review: Review::default(),
         questions: Questions { changes: true },
         settings: Settings {
             max_iterations: Some(5),

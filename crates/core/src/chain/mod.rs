@@ -19,20 +19,28 @@
 //!
 //! A session that ends by the deadline or a cancel takes over the findings of the last stage that has any.
 //!
+//! A review is an optional last stage (`review.rs`): whatever becomes of it, the session is completed with the analysis
+//! of the stage before, joined with the answer of a review that completed.
+//!
 //! The agents of a stage get the findings of the stage before it, and none of earlier ones.
 
+mod material;
 mod reserve;
+mod review;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::execution::entry::StopReason;
+use super::execution::entry::{Mark, StopReason};
 use super::execution::recovery::Recovery;
 use super::ids::ExecutionId;
 use super::plan::{Plan, SuccessPolicy};
+use super::review::{Review, Verdict};
 use super::timeline::{EventDraft, EventType};
 
-pub use self::reserve::Reserve;
+pub use self::material::{Journal, material};
+pub use self::reserve::{Reserve, need};
+pub use self::review::{is_review, without_review};
 
 /// A session as the store returns it when a worker resumes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,6 +82,10 @@ pub struct ExecutionRecord {
     pub analysis: Option<String>,
     /// The error of a failed execution.
     pub error: Option<String>,
+    /// The mark on the analysis.
+    pub mark: Option<Mark>,
+    /// The outcome, if it was a review that completed.
+    pub review: Option<Review>,
 }
 
 /// A word of a later version.
@@ -217,6 +229,16 @@ pub struct Conclusion {
     pub error: Option<String>,
     /// The stage that the analysis is taken over from; `None` for the analysis of a chain that was completed.
     pub taken_over_from: Option<u32>,
+    /// The outcome of the review, if one was due.
+    pub review: Option<Reviewed>,
+}
+
+/// The outcome of a review, as it counts for the end of its session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reviewed {
+    pub review: Review,
+    /// The mark that the review adds to the analysis.
+    pub mark: Option<Mark>,
 }
 
 /// The findings that a session takes over which ends before its chain does.
@@ -233,14 +255,20 @@ pub fn next(record: &SessionRecord) -> Next {
         return Next::Begin(1);
     };
     let following = stage.stage_no + 1;
+    let has_ended = stage.status != RunStatus::Running;
+    if has_ended && is_review(&record.plan, stage.stage_no) {
+        return review::ended(record, stage);
+    }
     match stage.status {
         RunStatus::Running => run_or_end(record, stage),
+        RunStatus::Completed if is_review(&record.plan, following) => review::due(record, stage),
         status @ RunStatus::Completed if record.plan.stage(following).is_none() => {
             Next::Finish(Conclusion {
                 status,
                 analysis: analysis(record, stage),
                 error: None,
                 taken_over_from: None,
+                review: None,
             })
         }
         RunStatus::Completed => match stop(stage) {
@@ -264,6 +292,7 @@ fn cut_short(record: &SessionRecord, status: RunStatus, error: Option<String>) -
         taken_over_from: found.as_ref().map(|found| found.stage_no),
         analysis: found.map(|found| found.analysis),
         error,
+        review: None,
     })
 }
 
@@ -277,11 +306,12 @@ pub fn findings(record: &SessionRecord) -> Option<Findings> {
     })
 }
 
-/// The execution whose reason the session takes over: the first one of the last stage that ended with `status`.
+/// The execution whose reason the session takes over: the first one of the last stage that ended with `status`. A
+/// review decides nothing.
 pub fn deciding(record: &SessionRecord, status: RunStatus) -> Option<ExecutionId> {
-    let run = record
-        .stages
-        .last()?
+    let mut stages = record.stages.iter().rev();
+    let run = stages
+        .find(|stage| !is_review(&record.plan, stage.stage_no))?
         .executions
         .iter()
         .find(|run| run.status == status)?;
@@ -306,6 +336,19 @@ pub fn context_of(record: &SessionRecord, stage_no: u32) -> Option<String> {
             Some(under_headings(&found.collect::<Vec<_>>()))
         }
     }
+}
+
+/// The number of the stage whose analysis a session ends with.
+pub fn answering(record: &SessionRecord, conclusion: &Conclusion) -> Option<u32> {
+    let is_replaced = conclusion
+        .review
+        .as_ref()
+        .is_some_and(|reviewed| reviewed.review.verdict == Verdict::Replaced);
+    let mut stages = record.stages.iter().rev();
+    let last = stages
+        .find(|stage| is_replaced || !is_review(&record.plan, stage.stage_no))
+        .map(|stage| stage.stage_no);
+    conclusion.taken_over_from.or(last)
 }
 
 /// The outcomes of the executions of a stage, by the agents' names.

@@ -31,7 +31,9 @@ impl Reserve {
     pub fn whole(plan: &Plan, stage_no: u32) -> Self {
         let own = plan.stage(stage_no).map_or(Duration::ZERO, wrap_up);
         let index = usize::try_from(stage_no).unwrap_or(usize::MAX);
-        let later = plan.stages.iter().skip(index).map(need);
+        // A review begins only if time is left for it.
+        let later = plan.stages.iter().skip(index);
+        let later = later.filter(|stage| stage.review.is_none()).map(need);
         let later = later.fold(Duration::ZERO, Duration::saturating_add);
         Self { own, later }
     }
@@ -61,7 +63,7 @@ fn wrap_up(stage: &StagePlan) -> Duration {
 
 /// The time that a stage needs at least: that of one look and one conclusion for an agent with tools, that of its only
 /// answer for any other; of several agents the longest.
-fn need(stage: &StagePlan) -> Duration {
+pub fn need(stage: &StagePlan) -> Duration {
     let needs = stage.agents.iter().map(|agent| {
         let iteration = Duration::from_millis(agent.limits.iteration_timeout_ms);
         let answers = if agent.strategy.uses_tools() { 2 } else { 1 };
@@ -102,6 +104,7 @@ mod tests {
                     agent.into()
                 })
                 .collect(),
+            review: None,
         });
         Plan {
             version: FORMAT_VERSION,

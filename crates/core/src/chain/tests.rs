@@ -7,7 +7,7 @@ use super::RunStatus::{Cancelled, Completed, Failed, Running, TimedOut};
 use crate::alert::policy::OnResolved;
 use crate::chain::*;
 use crate::ids::SessionId;
-use crate::plan::{AgentPlan, FORMAT_VERSION, StagePlan, Strategy};
+use crate::plan::{AgentPlan, FORMAT_VERSION, ReviewWhen, StagePlan, Strategy};
 use crate::testing::agent_plan;
 
 const ENDS: [RunStatus; 4] = [Completed, Failed, TimedOut, Cancelled];
@@ -33,6 +33,7 @@ fn session(stages: &[(SuccessPolicy, usize)]) -> SessionRecord {
                     .take(*agents)
                     .map(|name| agent(&name.to_string()).into())
                     .collect(),
+                review: None,
             },
         )
         .collect();
@@ -66,6 +67,8 @@ fn begin(record: &mut SessionRecord, stage_no: u32) {
         checkpoint: 0,
         analysis: None,
         error: None,
+        mark: None,
+        review: None,
     });
     record.stages.push(StageRecord {
         stage_no,
@@ -108,6 +111,7 @@ fn the_table_of_outcomes_holds_for_every_pair_of_executions() {
                         analysis,
                         error,
                         taken_over_from,
+                        review: None,
                     }) => {
                         assert_eq!(taken_over_from, analysis.as_ref().map(|_| 1));
                         format!(
@@ -119,7 +123,7 @@ fn the_table_of_outcomes_holds_for_every_pair_of_executions() {
                                 .unwrap_or_default()
                         )
                     }
-                    other @ (Next::Begin(_) | Next::Run(_) | Next::End(_)) => {
+                    other @ (Next::Begin(_) | Next::Run(_) | Next::End(_) | Next::Finish(_)) => {
                         panic!("{other:?}")
                     }
                 };
@@ -163,6 +167,7 @@ fn the_end_of_the_only_agent_ends_stage_and_session_alike() {
                 analysis: None,
                 error,
                 taken_over_from: None,
+                review: None,
             });
             assert_eq!(
                 next(&record),
@@ -191,6 +196,7 @@ fn the_first_execution_that_ended_like_the_session_decides() {
             analysis: None,
             error: expected,
             taken_over_from: None,
+            review: None,
         })
     );
     assert_eq!(
@@ -253,6 +259,7 @@ fn a_plan_that_ends_with_several_agents_ends_with_what_they_found() {
             analysis: Some(analysis.to_owned()),
             error: None,
             taken_over_from: None,
+            review: None,
         })
     };
     assert_eq!(next(&record), finish("found by 1"));
@@ -287,8 +294,98 @@ fn a_stop_in_a_later_stage_leaves_the_findings_of_the_last_one_that_has_any() {
             analysis: expected.map(str::to_owned),
             error,
             taken_over_from: expected.map(|_| 2),
+            review: None,
         });
         assert_eq!(next(&record), finish, "{status:?}");
+    }
+}
+
+/// A session of one agent whose analysis ended like this, with a review planned.
+fn reviewed(when: ReviewWhen, analysis: &str, mark: Option<Mark>) -> SessionRecord {
+    let mut record = after(SuccessPolicy::Any, &[Completed]);
+    record.plan.stages[1].review = Some(when);
+    let run = &mut record.stages[0].executions[0];
+    run.analysis = Some(analysis.to_owned());
+    run.mark = mark;
+    record
+}
+
+#[test]
+fn a_review_begins_after_a_weak_analysis_or_always() {
+    const CERTAIN: &str = "Cause: x [1]\nSure: certain";
+    for (when, analysis, mark, begins) in [
+        (ReviewWhen::Always, CERTAIN, None, true),
+        (ReviewWhen::Weak, CERTAIN, None, false),
+        (ReviewWhen::Weak, CERTAIN, Some(Mark::NoCause), true),
+        (ReviewWhen::Weak, "Cause: x [1]\nSure: likely", None, true),
+        (ReviewWhen::Weak, "Cause: x [1]", None, true),
+    ] {
+        let record = reviewed(when, analysis, mark);
+        let begun = next(&record) == Next::Begin(2);
+        assert_eq!(begun, begins, "{when:?} {analysis} {mark:?}");
+        let verdict = without_review(&record).unwrap().review;
+        assert_eq!(
+            verdict.is_some(),
+            begins,
+            "one that was not due did not fail"
+        );
+    }
+}
+
+#[test]
+fn a_review_that_ends_in_any_way_leaves_a_completed_session() {
+    for status in ENDS {
+        let mut record = reviewed(ReviewWhen::Always, "Cause: x [1]", None);
+        begin(&mut record, 2);
+        let stage = record.stages.last_mut().unwrap();
+        end(&mut stage.executions[0], status);
+        stage.executions[0].review = (status == Completed).then(|| Review {
+            verdict: Verdict::Stands,
+            model: "m".to_owned(),
+        });
+        stage.status = status;
+        let Next::Finish(conclusion) = next(&record) else {
+            panic!("an end")
+        };
+        assert_eq!(answering(&record, &conclusion), Some(1));
+        assert_eq!(conclusion.status, Completed);
+        let verdict = if status == Completed {
+            Verdict::Stands
+        } else {
+            Verdict::Failed
+        };
+        assert_eq!(
+            conclusion.review.unwrap().review.verdict,
+            verdict,
+            "{status:?}"
+        );
+        assert!(conclusion.analysis.unwrap().starts_with("Cause: x [1]"));
+        let decides = ExecutionId::derive(SessionId(Uuid::nil()), 1, 1);
+        assert_eq!(deciding(&record, Completed), Some(decides));
+    }
+    assert_eq!(
+        without_review(&after(SuccessPolicy::Any, &[Completed])),
+        None
+    );
+    let mut failed = after(SuccessPolicy::Any, &[Failed]);
+    failed.plan.stages[1].review = Some(ReviewWhen::Always);
+    assert_eq!(without_review(&failed), None);
+    assert!(matches!(
+        next(&failed),
+        Next::Finish(Conclusion { status: Failed, .. })
+    ));
+}
+
+#[test]
+fn after_a_stop_no_review_begins() {
+    for stopped in [Cancelled, TimedOut] {
+        let mut record = after(SuccessPolicy::Any, &[Completed, stopped]);
+        record.plan.stages[1].review = Some(ReviewWhen::Always);
+        let Next::Finish(conclusion) = next(&record) else {
+            panic!("an end")
+        };
+        assert_eq!(conclusion.status, Completed, "as without a review");
+        assert_eq!(conclusion.review.unwrap().review.verdict, Verdict::Failed);
     }
 }
 

@@ -14,6 +14,7 @@ use super::results::{CallError, is_timeout, try_again};
 use super::state::{AnswerSoFar, State};
 use super::unmasked::note_masked_calls;
 use crate::react::{self, EarlierCall, Reply, ReplyKind};
+use crate::review::{self, Review, Verdict as ReviewVerdict};
 use crate::tool_names;
 use crate::visible::is_blank;
 use crate::vocabulary::ErrorCode;
@@ -140,6 +141,7 @@ pub fn given_up(state: &State, error: &str) -> Entry {
                 analysis: analyses.to_owned(),
                 reason: StopReason::SynthesisFailed,
                 mark,
+                review: None,
             },
         };
     }
@@ -328,7 +330,14 @@ fn concluded(state: &State, mut answer: Answer) -> Vec<Entry> {
 
 /// The end with an analysis. `mark` is that of its end; `answer` has it, unless it is an entry already.
 fn completed(state: &State, analysis: &str, mark: Option<Mark>, answer: Option<&Answer>) -> Entry {
-    let mark = mark.max(proof::mark(state, analysis, answer));
+    let review = state.plan().reviews.then(|| judged(state, analysis));
+    let mark = mark.max(match &review {
+        None => proof::mark(state, analysis, answer),
+        // The verdict is no analysis; only one that follows it has to be proven.
+        Some(_) => review::read(analysis)
+            .analysis
+            .and_then(|own| proof::mark(state, own, answer)),
+    });
     let reason = state.concluding().unwrap_or(StopReason::FinalAnswer);
     let analysis = match state.citable() {
         Some(known) => cited_events::marked(analysis, &known),
@@ -339,7 +348,21 @@ fn completed(state: &State, analysis: &str, mark: Option<Mark>, answer: Option<&
             analysis,
             reason,
             mark,
+            review,
         },
+    }
+}
+
+/// The outcome of a review that has given this answer.
+fn judged(state: &State, answer: &str) -> Review {
+    let provider = state.plan().providers.get(state.provider());
+    Review {
+        verdict: review::read(answer)
+            .verdict
+            .unwrap_or(ReviewVerdict::Missing),
+        model: provider
+            .map(|provider| provider.model.clone())
+            .unwrap_or_default(),
     }
 }
 

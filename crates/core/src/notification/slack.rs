@@ -77,6 +77,9 @@ fn usual(values: &Values) -> String {
     if !values.mark.is_empty() {
         lines.push(format!("*{}*", values.mark));
     }
+    if !values.review.is_empty() {
+        lines.push(escaped(&values.review));
+    }
     lines.extend(Some(escaped(&values.cause)).filter(|cause| !cause.is_empty()));
     lines.extend(
         Some(next_step(&values.next))

@@ -9,6 +9,7 @@ use crate::alert::refs::Refs;
 use crate::chain::RunStatus;
 use crate::execution::cited_events::cited;
 use crate::execution::entry::Mark;
+use crate::review::Review;
 use crate::summary::{Fields, fields};
 
 /// The outcome of an investigation.
@@ -54,6 +55,8 @@ pub struct Summary {
     pub analysis: Option<String>,
     /// The mark on the analysis, a warning for its readers.
     pub mark: Option<Mark>,
+    /// The outcome of the review, if one was due.
+    pub review: Option<Review>,
     /// The reason why there is no analysis.
     pub error: Option<String>,
     /// The sender's ids of what the alerts are about.

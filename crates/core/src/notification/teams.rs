@@ -66,6 +66,7 @@ fn usual(values: &Values) -> Vec<Value> {
             values.mark,
             json!({"weight": "Bolder", "color": "Attention"}),
         ),
+        (values.review.as_str(), json!({"isSubtle": true})),
         (values.cause.as_str(), json!({})),
     ];
     body.extend(

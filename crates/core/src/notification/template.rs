@@ -27,7 +27,7 @@ const MAX_NAME: usize = 100;
 /// The names that a template may have.
 pub const NAMES: WordList = WordList::new(
     "title cause mark sure now evidence next not_seen severity chain outcome cited_events duration link session \
-     moment route",
+     moment route review",
 );
 
 /// A text with names in braces.
@@ -118,6 +118,8 @@ pub(super) struct Values {
     pub(super) title: String,
     /// The sentence of the mark; empty without one.
     pub(super) mark: &'static str,
+    /// The sentence of the review, where the mark does not say it; empty without one.
+    pub(super) review: String,
     pub(super) cause: String,
     pub(super) sure: String,
     pub(super) now: String,
@@ -137,6 +139,12 @@ pub(super) struct Values {
     session: String,
     moment: Moment,
     route: String,
+}
+
+fn review(summary: &Summary) -> String {
+    let review = summary.review.as_ref();
+    let text = review.and_then(|review| review.beside(summary.mark));
+    line(&text.unwrap_or_default(), MAX_FIELD)
 }
 
 impl Values {
@@ -160,6 +168,7 @@ impl Values {
                 title
             },
             mark: summary.mark.map_or("", Mark::sentence),
+            review: review(summary),
             cause: with_citations_in_words(&line(&summary.cause().unwrap_or_default(), MAX_CAUSE)),
             sure: field(fields.sureness()),
             now: field(fields.now),
@@ -184,6 +193,7 @@ impl Values {
             "title" => self.title.clone(),
             "cause" => self.cause.clone(),
             "mark" => self.mark.to_owned(),
+            "review" => self.review.clone(),
             "sure" => self.sure.clone(),
             "now" => self.now.clone(),
             "evidence" => self.facts_in_lines(),

@@ -21,6 +21,7 @@ pub(super) fn summary() -> Summary {
         outcome: Some(Outcome::Completed),
         analysis: Some(ANALYSIS.to_owned()),
         mark: None,
+        review: None,
         error: None,
         refs: Refs::default(),
         began_at: Some(began_at),

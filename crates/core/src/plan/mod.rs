@@ -19,14 +19,19 @@ pub use presentation::PresentationPlan;
 pub use provider::{NativeTool, NativeToolsMode, ProviderPlan, Thinking, ThinkingLevel};
 pub use summary::SummaryPlan;
 
-/// The version of the plan and journal format that this program writes. It reads this version and older ones; it
-/// releases a session with a newer one.
+/// The version of the plan and journal format that this program writes, unless the plan needs a newer one.
 pub const FORMAT_VERSION: u32 = 5;
+
+/// The version of a plan with a review: an earlier program would take its last stage for a usual one.
+pub const REVIEW_VERSION: u32 = 6;
+
+/// The newest version that this program runs. It runs this one and older ones; it releases a session with a newer one.
+pub const NEWEST_VERSION: u32 = REVIEW_VERSION;
 
 /// The plan of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// [`FORMAT_VERSION`] of the worker that opened the session.
+    /// The lowest version that can run the plan, as the worker that opened the session knew it.
     pub version: u32,
     pub chain: String,
     /// The route that matched the alert; absent in older plans.
@@ -44,7 +49,7 @@ pub struct Plan {
 }
 
 /// A stage: agents that run at the same time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StagePlan {
     /// Shown on the timeline.
     pub name: String,
@@ -52,6 +57,19 @@ pub struct StagePlan {
     pub success_policy: SuccessPolicy,
     /// The agents in order; at least one. An execution shares its agent's part.
     pub agents: Vec<Arc<AgentPlan>>,
+    /// The condition for a review to begin; `None` for any other stage. A review is the last stage of its plan, has one
+    /// agent, and is optional: one that does not complete leaves the analysis as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<ReviewWhen>,
+}
+
+/// The condition for a review to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReviewWhen {
+    /// The analysis is not proven, or does not call itself certain.
+    Weak,
+    Always,
 }
 
 impl Plan {
@@ -137,6 +155,9 @@ pub struct AgentPlan {
     /// The part of the session's time that is kept for its conclusion, in milliseconds; 0 for none, as in older plans.
     #[serde(default, skip_serializing_if = "is_default")]
     pub wrap_up_ms: u64,
+    /// Whether its answer is a verdict on the analysis of the stage before.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub reviews: bool,
     /// The form in which results are presented; absent in older plans, which show them as they are.
     #[serde(default, skip_serializing_if = "is_default")]
     pub presentation: PresentationPlan,

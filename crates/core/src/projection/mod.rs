@@ -23,6 +23,7 @@ use crate::execution::results;
 use crate::execution::state::State;
 use crate::react::ReplyKind;
 use crate::readable::presentation::Facts;
+use crate::review::Review;
 use crate::timeline::{EventDraft, EventType};
 use crate::visible::is_blank;
 
@@ -181,10 +182,12 @@ fn ended(state: &State, outcome: &Outcome, entries: &[Entry]) -> Vec<EventDraft>
             analysis,
             reason,
             mark,
+            review,
         } if !answers => {
             let metadata = json!({"fallback": true, "stop_reason": reason.as_str()});
             let event = EventDraft::new(EventType::FinalAnalysis, analysis, metadata);
-            vec![event.with("mark", mark.map(Mark::as_str))]
+            let event = event.with("mark", mark.map(Mark::as_str));
+            vec![event.with("review", review.as_ref())]
         }
         Outcome::Failed { error, reason } if !is_covered => {
             let metadata = json!({"kind": reason.as_str(), "timeout": false});
@@ -255,6 +258,17 @@ fn mark(entries: &[Entry]) -> Option<Mark> {
     *mark
 }
 
+/// The outcome of the review that ends the checkpoint after an answer.
+fn review(entries: &[Entry]) -> Option<&Review> {
+    let Some(Entry::Ended {
+        outcome: Outcome::Completed { review, .. },
+    }) = entries.last()
+    else {
+        return None;
+    };
+    review.as_ref()
+}
+
 /// The faults for which a whole answer is asked for once more.
 fn faults(entries: &[Entry]) -> Option<&[Fault]> {
     entries.iter().find_map(|entry| {
@@ -290,7 +304,8 @@ fn answered(
     events.extend(native::events(state.plan().strategy, answer));
     if let Some(analysis) = entries.iter().find_map(Entry::analysis) {
         let event = final_analysis(state, answer, analysis, measured);
-        events.push(event.with("mark", mark(entries).map(Mark::as_str)));
+        let event = event.with("mark", mark(entries).map(Mark::as_str));
+        events.push(event.with("review", review(entries)));
     } else if let Some(reading) = reading
         && faults(entries).is_none()
     {

@@ -5,6 +5,7 @@
 //! outside is inserted once and never expanded again, and it cannot close its fences.
 
 mod options;
+mod review;
 
 use std::borrow::Cow;
 
@@ -17,6 +18,8 @@ use super::tool_descriptions;
 use super::tool_names::shown;
 
 pub use self::options::{PromptOptions, ServerAbout};
+
+pub use self::review::review;
 
 const INVESTIGATE_SYSTEM: &str = include_str!("../prompts/investigate_system.md");
 const ANALYSE_SYSTEM: &str = include_str!("../prompts/analyse_system.md");

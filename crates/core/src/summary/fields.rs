@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::MAX_LINES;
 use super::labels::{Label, Labelled, labelled};
+use super::second_look::above;
 use super::sure::Sure;
 use crate::code::{FenceMark, ends, fence};
 
@@ -133,7 +134,7 @@ pub fn fields(analysis: &str) -> Fields {
     let mut found = Fields::default();
     let mut reader = FieldReader::default();
     let mut is_first = true;
-    let lines = analysis
+    let lines = above(analysis)
         .lines()
         .map(str::trim)
         .filter(|line| !line.is_empty())

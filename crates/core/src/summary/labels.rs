@@ -177,6 +177,18 @@ pub(super) fn labelled(line: &str) -> Option<Labelled<'_>> {
     said(bare)
 }
 
+/// Whether a line has the label of the cause, before a colon, as a heading, in bold or as a row of a table. A sentence
+/// about the cause has none.
+pub(crate) fn opens_cause(line: &str) -> bool {
+    let line = line.trim();
+    let is_cause = labelled(line).is_some_and(|found| found.label == Label::Cause);
+    let bare = without_header(without_number(line));
+    let has_colon = bare
+        .split_once([':', '：'])
+        .is_some_and(|(word, _)| Label::parse(word.trim_matches(MARKS)).is_some());
+    is_cause && (has_colon || line.starts_with(['#', '|']) || is_bold(bare))
+}
+
 /// `Cause - text`, or a sentence such as "The root cause is a full disk."
 fn said(bare: &str) -> Option<Labelled<'_>> {
     for separator in [" - ", " – ", " — ", " = "] {

@@ -21,6 +21,10 @@ pub enum Mark {
     UnknownSource,
     /// The analyses of several agents, because their synthesis failed.
     NotCombined,
+    /// A review found the analysis less sure than it says.
+    Weakened,
+    /// A review refuted the analysis, and proved no other one.
+    Disputed,
     /// A server of tools was unavailable when the investigation began.
     MissingServer,
     /// The findings of one stage, because the session was stopped before its end.
@@ -58,6 +62,8 @@ impl Mark {
             | Self::NotCombined
             | Self::MissingServer
             | Self::OfStage => "partly proven",
+            Self::Weakened => "weakened",
+            Self::Disputed => "disputed",
             Self::Incomplete => "incomplete",
             Self::CallsFailed | Self::NoSource | Self::NotLooked | Self::NoTools => "unproven",
         }
@@ -76,6 +82,10 @@ impl Mark {
             }
             Self::NotCombined => {
                 "Partly proven: these are the analyses of several agents, because their synthesis failed."
+            }
+            Self::Weakened => "Weakened: a second look found the analysis less sure than it was.",
+            Self::Disputed => {
+                "Disputed: a second look contradicts the analysis, and proves no other one."
             }
             Self::MissingServer => {
                 "Partly proven: a tool server was unavailable, and its tools were not used."
@@ -98,7 +108,12 @@ impl Mark {
     pub fn covers(self) -> bool {
         matches!(
             self,
-            Self::NoCause | Self::Unsupported | Self::UnknownSource | Self::NotCombined
+            Self::NoCause
+                | Self::Unsupported
+                | Self::UnknownSource
+                | Self::NotCombined
+                | Self::Weakened
+                | Self::Disputed
         )
     }
 

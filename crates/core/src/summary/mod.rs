@@ -6,13 +6,18 @@
 mod command;
 mod fields;
 mod labels;
+mod second_look;
 mod sure;
 mod mark;
 
 pub use command::{Command, command};
 pub use fields::{Fields, Form, below, fields};
 pub use mark::{Mark, with_text};
+pub use second_look::SECOND_LOOK;
+pub(crate) use second_look::with_less_sureness;
 pub use sure::Sure;
+
+pub(crate) use labels::opens_cause;
 
 use labels::is_cause_line;
 

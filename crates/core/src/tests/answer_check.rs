@@ -67,6 +67,7 @@ fn ended(analysis: &str, mark: Option<Mark>) -> Outcome {
         analysis: analysis.to_owned(),
         reason: StopReason::FinalAnswer,
         mark,
+        review: None,
     }
 }
 

@@ -102,6 +102,7 @@ fn whole(analysis: &str) -> Outcome {
         analysis: analysis.to_owned(),
         reason: StopReason::FinalAnswer,
         mark: None,
+        review: None,
     }
 }
 
@@ -136,6 +137,7 @@ fn a_cut_answer_runs_no_call_and_ends_nothing_in_any_strategy() {
                     analysis: found.to_owned(),
                     reason,
                     mark: None,
+                    review: None,
                 };
                 assert_eq!(
                     (&ran.outcome, ran.started()),
@@ -162,6 +164,7 @@ fn three_cut_answers_in_a_row_force_the_conclusion() {
             analysis: FOUND.to_owned(),
             reason: StopReason::CutAnswers,
             mark: None,
+            review: None,
         };
         assert_eq!(
             (ran.outcome.clone(), ran.started()),

@@ -70,6 +70,7 @@ fn completed(reason: StopReason) -> Outcome {
         analysis: "Final Answer: Cause: x".to_owned(),
         reason,
         mark: None,
+        review: None,
     }
 }
 
@@ -191,6 +192,7 @@ fn after_the_last_provider_an_execution_ends_as_without_any_fallback() {
         analysis: "found before".to_owned(),
         reason: StopReason::SynthesisFailed,
         mark: Some(Mark::NotCombined),
+        review: None,
     };
     let synthesis = simulation(Strategy::Synthesis, vec![refused(), refused(), refused()]);
     assert_eq!(run(&synthesis), (vec![1, 2], analyses));

@@ -34,6 +34,7 @@ fn completed(analysis: &str, reason: StopReason) -> Outcome {
         analysis: analysis.to_owned(),
         reason,
         mark: None,
+        review: None,
     }
 }
 
@@ -310,6 +311,7 @@ fn a_failed_synthesis_falls_back_to_the_findings_of_the_stage_before() {
         analysis: "found before".to_owned(),
         reason: StopReason::SynthesisFailed,
         mark: Some(Mark::NotCombined),
+        review: None,
     };
     let permanent = || Turn::Fails {
         code: "credentials",

@@ -249,7 +249,7 @@ proptest! {
     #[test]
     fn no_investigation_is_completed_without_a_mark_unless_its_answer_ended_by_itself(simulation in simulation()) {
         let journal = entries(&simulation.run(Vec::new()));
-        let Some(Entry::Ended { outcome: Outcome::Completed { analysis, mark: None, reason } }) = journal.last() else {
+        let Some(Entry::Ended { outcome: Outcome::Completed { analysis, mark: None, reason, review: None } }) = journal.last() else {
             return Ok(());
         };
         prop_assert!(!analysis.contains("<tool_call>"), "{}", analysis);

@@ -11,6 +11,7 @@ use crate::evidence::Evidence;
 use tarsy_core::execution::event_refs::cited;
 use tarsy_core::figures::SearchedTexts;
 use tarsy_core::react::ReplyKind;
+use tarsy_core::review;
 use tarsy_core::summary::executive_summary;
 use tarsy_core::timeline::{EventType, TimelineEvent};
 
@@ -311,16 +312,29 @@ struct Report<'e> {
     marked: Vec<u64>,
 }
 
+/// The verdict of a review in an event.
+fn verdict_of(event: &TimelineEvent) -> Option<&str> {
+    event.metadata.get("review")?.get("verdict")?.as_str()
+}
+
 impl<'e> Report<'e> {
     /// `None` if the session did not complete, or completed without an answer of the model.
     fn find(events: &'e [TimelineEvent]) -> Option<Self> {
         events
             .last()
             .filter(|last| last.event_type == EventType::SessionCompleted)?;
-        let event = events
-            .iter()
-            .rev()
-            .find(|event| event.event_type == EventType::FinalAnalysis)?;
+        // The answer of a review is no analysis; one that took the place of the first is a part of it.
+        let is_replaced = verdict_of(events.last()?) == Some("replaced");
+        let mut analyses = events.iter().rev();
+        let event = analyses.find(|event| {
+            event.event_type == EventType::FinalAnalysis
+                && verdict_of(event).is_some() == is_replaced
+        })?;
+        let text = if is_replaced {
+            review::read(&event.content).analysis?
+        } else {
+            &event.content
+        };
         if event.metadata.get("fallback").and_then(Value::as_bool) == Some(true) {
             return None;
         }
@@ -328,7 +342,7 @@ impl<'e> Report<'e> {
             .metadata
             .get("unknown_citations")
             .and_then(Value::as_array);
-        let summary = summary(&event.content).unwrap_or_default();
+        let summary = summary(text).unwrap_or_default();
         // Each fact of the evidence has a separate line.
         let line = |label: &str| {
             let texts = summary
@@ -337,11 +351,11 @@ impl<'e> Report<'e> {
             Some(texts.collect::<Vec<_>>().join("\n")).filter(|text| !text.is_empty())
         };
         Some(Self {
-            text: &event.content,
+            text,
             cause: line("Cause"),
             evidence: line("Evidence"),
             do_next: line("Do next"),
-            cited: cited(&event.content),
+            cited: cited(text),
             marked: marked
                 .into_iter()
                 .flatten()

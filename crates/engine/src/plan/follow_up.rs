@@ -92,6 +92,7 @@ pub fn plan(
         name: STAGE.to_owned(),
         success_policy: SuccessPolicy::Any,
         agents: vec![agent.into()],
+        review: None,
     };
     Ok(Plan {
         version: FORMAT_VERSION,
@@ -141,6 +142,7 @@ agents:
 agent_chains:
   web:
     alert_types: [Http5xx]
+    review: {when: [always]}
     stages:
     - {name: read, agents: [{name: reader}]}
     - {name: look, max_iterations: 7, agents: [{name: sre}, {name: writer}]}
@@ -208,6 +210,7 @@ defaults: {llm_provider: small}
             ),
             ("web", "follow-up", "sre")
         );
+        assert_eq!(stage.review, None, "no answer to a question is reviewed");
         assert_eq!(
             (agent.strategy, agent.limits.max_iterations, names),
             (

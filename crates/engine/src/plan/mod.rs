@@ -10,6 +10,7 @@ pub mod agent_tools;
 pub mod narrowing;
 mod presentation;
 mod summaries;
+mod review;
 pub mod planner;
 mod stage_agents;
 pub mod follow_up;

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use super::error::{PlanError, undefined};
+use super::provider_plan;
 use super::route::Route;
 use super::stage_agents::{needs_synthesis, settings, synthesis};
 use tarsy_config::{Config, Settings};
+use tarsy_core::plan::{ProviderPlan, ToolSpec};
 
 /// The providers of each agent of the chain, in the order in which they are called: the chain works when one of each
 /// works.
@@ -36,4 +39,22 @@ pub(super) fn provider_names(settings: &Settings) -> Vec<String> {
         .chain(others)
         .map(str::to_owned)
         .collect()
+}
+
+/// The provider of the settings, and those that take over from it. A list of a lower layer may name the provider of a
+/// higher one: it is left out.
+pub(super) fn providers(
+    config: &Config,
+    settings: &Settings,
+    tools: &[ToolSpec],
+) -> Result<Vec<ProviderPlan>, PlanError> {
+    let mut plans = Vec::new();
+    for name in provider_names(settings) {
+        let llm = config
+            .llm_providers
+            .get(&name)
+            .ok_or_else(|| undefined("provider", &name))?;
+        plans.push(provider_plan::of_agent(&name, llm, settings, tools));
+    }
+    Ok(plans)
 }

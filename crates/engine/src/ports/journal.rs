@@ -18,6 +18,7 @@ use tarsy_core::execution::recovery::LostCall;
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::plan::{ProviderPlan, Strategy, SuccessPolicy};
 pub use tarsy_core::read_result::{StoredResult, Timeline};
+use tarsy_core::review::Review;
 use tarsy_core::summary::fields;
 use tarsy_core::timeline::{EventDraft, EventType};
 
@@ -309,6 +310,8 @@ pub struct SessionEnd {
     pub final_analysis: Option<String>,
     /// The mark on the analysis, a warning for its readers.
     pub mark: Option<Mark>,
+    /// The outcome of the review, if one was due.
+    pub review: Option<Review>,
     /// Cause, evidence and next step; also the event before the last one.
     pub executive_summary: Option<String>,
     /// The reason why there is no analysis.

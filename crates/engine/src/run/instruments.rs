@@ -114,7 +114,13 @@ fn answers(ids: Ids, state: &State, entries: &[Entry]) {
         metrics::counter!("tarsy_answers_asked_again_total", "reason" => reason).increment(1);
     }
     if let Some(Entry::Ended {
-        outcome: Outcome::Completed { mark, analysis, .. },
+        outcome:
+            Outcome::Completed {
+                mark,
+                analysis,
+                review: None,
+                ..
+            },
     }) = entries.last()
     {
         if let Some(mark) = mark {

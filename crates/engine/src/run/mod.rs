@@ -1,13 +1,16 @@
 //! The run of one leased session, from its claim to its end.
 //!
-//! `session` runs the chain, `session_end` commits its end, `execution` the loop of one agent, `model_retry` the delays
-//! between its model calls, `deltas` the pieces of an answer, `tool_calls` its batches (`performed` has their results);
+//! `session` runs the chain, `session_end` commits its end, `early_end` one before it, `review` reads what a review
+//! gets, `execution` is the loop of one agent, `model_retry` the delays between its model calls, `deltas` the pieces of
+//! an answer, `tool_calls` its batches (`performed` has their results);
 //! `masked` and `recovery` guard what comes in; `registry` and `control` let the worker watch and stop its runs.
 
 pub mod registry;
 pub mod control;
 pub mod session;
 pub mod session_end;
+pub mod early_end;
+mod review;
 mod execution;
 mod model_retry;
 mod deltas;

@@ -76,6 +76,8 @@ pub fn apply(record: &mut SessionRecord, number: u32, change: StageChange) {
                 checkpoint: 0,
                 analysis: None,
                 error: None,
+                mark: None,
+                review: None,
             });
             record.stages.push(StageRecord {
                 stage_no: begin.stage_no,

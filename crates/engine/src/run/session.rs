@@ -8,22 +8,21 @@ use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use super::control::{Control, Interrupted, ReleaseReason};
+use super::early_end::end_early;
 use super::execution::{Assignment, Execution, SHORTEST_CONCLUSION};
 use super::performed::now;
-use super::progress::{ExecutionTotals, Progress, apply};
-use super::session_end::{SessionEnded, commit_end, end_early, sentence};
+use super::progress::{Progress, apply};
+use super::review;
+use super::session_end::{Ending, SessionEnded, finish, no_stage, stage_plan};
 use crate::ports::{
-    ExecutionBegin, Feed, Journal, Lease, RunStatus, SessionEnd, SessionRecord, SessionStep,
-    StageBegin, StageBegun, StageChange, StageEnd, StageEnded,
+    ExecutionBegin, Feed, Journal, Lease, RunStatus, SessionRecord, SessionStep, StageBegin,
+    StageBegun, StageChange, StageEnd, StageEnded,
 };
 use crate::trace::gen_ai;
 use crate::world::{Ports, World};
-use tarsy_core::chain::{self, Conclusion, EarlyEnd, Next, OpenStage, Reserve};
-use tarsy_core::execution::entry::{Mark, StopReason, Usage};
-use tarsy_core::execution::state::State;
+use tarsy_core::chain::{self, Conclusion, EarlyEnd, Next, OpenStage, Reserve, need};
 use tarsy_core::ids::{ExecutionId, SessionId};
-use tarsy_core::plan::{FORMAT_VERSION, Plan, StagePlan};
-use tarsy_core::summary::executive_summary;
+use tarsy_core::plan::{NEWEST_VERSION, Plan, StagePlan};
 use tarsy_core::timeline::{EventDraft, EventType};
 
 /// A session that this worker may write to.
@@ -49,9 +48,9 @@ impl<W: World> LeasedSession<W> {
             Some(record) => record,
             None => self.ports.journal.load(self.lease.session_id).await?,
         });
-        if progress.record.plan.version > FORMAT_VERSION {
+        if progress.record.plan.version > NEWEST_VERSION {
             let version = progress.record.plan.version;
-            let newer = format!("plan version {version} is newer than {FORMAT_VERSION}");
+            let newer = format!("plan version {version} is newer than {NEWEST_VERSION}");
             return Err(ReleaseReason::Incompatible(newer).into());
         }
         self.control.has_updates(progress.record.updates);
@@ -61,6 +60,11 @@ impl<W: World> LeasedSession<W> {
         }
         loop {
             match chain::next(&progress.record) {
+                Next::Begin(stage_no) if self.is_too_late_for(&progress.record, stage_no) => {
+                    let conclusion = chain::without_review(&progress.record);
+                    let conclusion = conclusion.ok_or_else(|| no_stage(stage_no))?;
+                    return Box::pin(self.finish(&progress, None, conclusion)).await;
+                }
                 Next::Begin(stage_no) => {
                     let stage = stage_plan(&progress.record, stage_no)?;
                     let StageBegun { begin, event } =
@@ -99,6 +103,32 @@ impl<W: World> LeasedSession<W> {
         wraps_up && deadline.saturating_duration_since(Instant::now()) < SHORTEST_CONCLUSION
     }
 
+    /// Whether a review would begin with less time than it needs. It never costs a session the analysis.
+    fn is_too_late_for(&self, record: &SessionRecord, stage_no: u32) -> bool {
+        let stage = record.plan.stage(stage_no);
+        let needed = stage.filter(|stage| stage.review.is_some()).map(need);
+        let left = self
+            .control
+            .deadline()
+            .map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        matches!((needed, left), (Some(needed), Some(left)) if left < needed)
+    }
+
+    async fn finish(
+        &self,
+        progress: &Progress,
+        stage: Option<StageEnded>,
+        conclusion: Conclusion,
+    ) -> Result<SessionEnded, Interrupted> {
+        finish(
+            &self.ports,
+            self.lease,
+            progress,
+            Ending { stage, conclusion },
+        )
+        .await
+    }
+
     async fn commit(
         &self,
         number: u32,
@@ -122,7 +152,10 @@ impl<W: World> LeasedSession<W> {
     async fn run_stage(&self, progress: &mut Progress, open: OpenStage) -> Result<(), Interrupted> {
         let record = &progress.record;
         let stage = stage_plan(record, open.stage_no)?;
-        let context = chain::context_of(record, open.stage_no);
+        let context = match stage.review {
+            Some(_) => review::material(&*self.ports, self.lease.session_id, record, stage).await?,
+            None => chain::context_of(record, open.stage_no),
+        };
         // No execution starts before the plan is known to have all of them.
         let mut assignments = Vec::new();
         for execution in open.executions {
@@ -167,133 +200,6 @@ impl<W: World> LeasedSession<W> {
         }
         result
     }
-
-    /// Commits the end of the session, with that of its last `stage` if it is not committed yet.
-    async fn finish(
-        &self,
-        progress: &Progress,
-        stage: Option<StageEnded>,
-        conclusion: Conclusion,
-    ) -> Result<SessionEnded, Interrupted> {
-        let Conclusion {
-            status,
-            analysis,
-            error,
-            taken_over_from,
-        } = conclusion;
-        let deciding = chain::deciding(&progress.record, status);
-        let last = progress.record.stages.last().map(|stage| stage.stage_no);
-        let answering = taken_over_from.or(last);
-        let totals = self.totals(progress, deciding, answering).await?;
-        let reason = totals.reason.unwrap_or(StopReason::Error);
-        let content = match &error {
-            Some(error) if status == RunStatus::Failed => error.clone(),
-            Some(_) | None => sentence(status),
-        };
-        let metadata = json!({
-            "stop_reason": reason.as_str(), "iterations": totals.iterations, "tool_calls": totals.tool_calls,
-            "input_tokens": totals.usage.input_tokens, "cached_tokens": totals.usage.cached_tokens,
-            "output_tokens": totals.usage.output_tokens, "thinking_tokens": totals.usage.thinking_tokens,
-        });
-        let mut mark = None;
-        if analysis.is_some() {
-            let is_missing_server = !progress.record.plan.unavailable_servers.is_empty();
-            mark = totals
-                .mark
-                .max(is_missing_server.then_some(Mark::MissingServer))
-                .max(taken_over_from.map(|_| Mark::OfStage));
-        }
-        let of_stage = taken_over_from.and_then(|stage_no| progress.record.plan.stage(stage_no));
-        let event = status
-            .end_event(content, metadata)
-            .with("mark", mark.map(Mark::as_str))
-            .with("of_stage", of_stage.map(|stage| stage.name.as_str()));
-        let end = SessionEnd {
-            status,
-            reason,
-            executive_summary: analysis.as_deref().and_then(executive_summary),
-            mark,
-            final_analysis: analysis,
-            error,
-            at: now(),
-            event,
-            stage,
-            dead_letter: None,
-            covered_updates: totals.covered_updates.unwrap_or_default(),
-        };
-        commit_end(&self.ports, self.lease, end).await?;
-        Ok(SessionEnded {
-            status,
-            reason,
-            iterations: Some(totals.iterations),
-        })
-    }
-
-    /// Sums the journals of all executions, so that a restart loses no number. The reason is that of the execution
-    /// `deciding`, and the marks are those of the stage `answering`.
-    async fn totals(
-        &self,
-        progress: &Progress,
-        deciding: Option<ExecutionId>,
-        answering: Option<u32>,
-    ) -> Result<Totals, Interrupted> {
-        let record = &progress.record;
-        let mut totals = Totals::default();
-        for stage in &record.stages {
-            for run in &stage.executions {
-                let Some(agent) = stage_plan(record, stage.stage_no)?.agent(run.agent_no) else {
-                    continue;
-                };
-                let of_run = match progress.totals_of(run.execution_id) {
-                    Some(totals) => totals,
-                    // It ended before this run began.
-                    None => {
-                        let entries = self
-                            .ports
-                            .journal
-                            .entries(self.lease.session_id, run.execution_id)
-                            .await?;
-                        ExecutionTotals::from_state(&State::replay(
-                            Arc::clone(agent),
-                            None,
-                            entries,
-                        ))
-                    }
-                };
-                totals.iterations += of_run.iterations;
-                totals.tool_calls += of_run.tool_calls;
-                totals.usage = totals.usage.plus(of_run.usage);
-                let is_last = answering == Some(stage.stage_no);
-                totals.mark = totals
-                    .mark
-                    .max(of_run.mark.filter(|mark| is_last || mark.is_of_session()));
-                if run.status == RunStatus::Completed && is_last {
-                    let answered = of_run.answered_updates;
-                    totals.covered_updates = Some(
-                        totals
-                            .covered_updates
-                            .map_or(answered, |least| least.min(answered)),
-                    );
-                }
-                if deciding == Some(run.execution_id) {
-                    totals.reason = of_run.reason;
-                }
-            }
-        }
-        Ok(totals)
-    }
-}
-
-#[derive(Default)]
-struct Totals {
-    iterations: u32,
-    tool_calls: u32,
-    usage: Usage,
-    reason: Option<StopReason>,
-    /// The most serious mark of the analyses that the session ends with, and of those that weigh in any stage.
-    mark: Option<Mark>,
-    /// The last update that every analysis of the last stage knew; `None` without an analysis.
-    covered_updates: Option<u32>,
 }
 
 /// A session that is opened with this plan, and its first stage, which begins with it.
@@ -368,12 +274,6 @@ fn stage_ended(record: &SessionRecord, end: StageEnd) -> Result<StageEnded, Rele
         step: record.step + 1,
         end,
         event,
-    })
-}
-
-fn stage_plan(record: &SessionRecord, stage_no: u32) -> Result<&StagePlan, ReleaseReason> {
-    record.plan.stage(stage_no).ok_or_else(|| {
-        ReleaseReason::Incompatible(format!("the plan has no stage number {stage_no}"))
     })
 }
 

@@ -209,6 +209,11 @@ impl Journal for FakeJournal {
                         .find_map(Entry::analysis)
                         .map(str::to_owned)
                         .or_else(|| run.analysis.take());
+                    let completed = checkpoint.entries.last().and_then(Entry::completed);
+                    if let Some((mark, review)) = completed {
+                        run.mark = mark;
+                        run.review = review.cloned();
+                    }
                 }
             }
             let before = u32::try_from(disk.events.len()).unwrap();

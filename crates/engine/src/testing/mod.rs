@@ -142,6 +142,7 @@ fn plan(strategy: Strategy, max_iterations: u32) -> Plan {
         name: "investigate".to_owned(),
         success_policy: SuccessPolicy::Any,
         agents: vec![agent.into()],
+        review: None,
     };
     Plan {
         version: FORMAT_VERSION,

@@ -106,9 +106,15 @@ fn outcome(report: &AlertReport, session: &SessionReport) -> Vec<String> {
         }
         (None, _) => Vec::new(),
     };
-    if let Some(mark) = mark {
+    let review = session.review.as_ref();
+    let review = review.and_then(|review| review.beside(session.mark));
+    let remarks: Vec<String> = mark
+        .into_iter()
+        .chain(review.map(|text| inline(&text)))
+        .collect();
+    if !remarks.is_empty() {
         let gap = (!lines.is_empty()).then(String::new);
-        lines.splice(0..0, [mark].into_iter().chain(gap));
+        lines.splice(0..0, [remarks.join(" ")].into_iter().chain(gap));
     }
     let stored = session.executive_summary.as_deref().unwrap_or_default();
     if !lines.is_empty() && !cited(stored).is_empty() {

@@ -4,12 +4,15 @@ use diesel::dsl::sql;
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::sql_types::{Jsonb, Nullable};
+use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
 
+use tarsy_core::execution::entry::Mark;
 use tarsy_core::execution::event_refs::RecordedEntry;
 use tarsy_core::execution::recovery::{LostCall, Recovery};
 use tarsy_core::ids::ExecutionId;
+use tarsy_core::review::Review;
 use tarsy_engine::ports::{ExecutionRecord, RunStatus, SessionRecord, StageRecord, StoreError};
 use tarsy_reports::stored::Stored;
 
@@ -25,8 +28,7 @@ struct StageRow {
     status: RunStatus,
 }
 
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = agent_executions, check_for_backend(diesel::pg::Pg))]
+#[derive(Queryable)]
 struct ExecutionRow {
     #[diesel(deserialize_as = Stored<ExecutionId>)]
     execution_id: ExecutionId,
@@ -37,6 +39,22 @@ struct ExecutionRow {
     checkpoint: i32,
     analysis: Option<String>,
     error: Option<String>,
+    /// The outcome in the last entry; null for an execution that has not completed.
+    outcome: Option<Value>,
+}
+
+/// The outcome of a completed execution, as its journal has it.
+const OUTCOME: &str = "(SELECT e.body -> 'outcome' FROM entries e WHERE e.session_id = agent_executions.session_id \
+    AND e.execution_id = agent_executions.execution_id AND e.kind = 'ended' \
+    AND agent_executions.status = 'completed' ORDER BY e.entry_no DESC LIMIT 1)";
+
+/// The parts of an outcome that the end of the session depends on.
+#[derive(Default, Deserialize)]
+struct OutcomeParts {
+    #[serde(default)]
+    mark: Option<Mark>,
+    #[serde(default)]
+    review: Option<Review>,
 }
 
 #[derive(Queryable)]
@@ -85,7 +103,16 @@ pub(crate) fn session(
     let executions = agent_executions::table
         .filter(agent_executions::session_id.eq(session))
         .order((agent_executions::stage_no, agent_executions::agent_no))
-        .select(ExecutionRow::as_select())
+        .select((
+            agent_executions::execution_id,
+            agent_executions::stage_no,
+            agent_executions::agent_no,
+            agent_executions::status,
+            agent_executions::checkpoint,
+            agent_executions::analysis,
+            agent_executions::error,
+            sql::<Nullable<Jsonb>>(OUTCOME),
+        ))
         .load(connection)?;
     Ok(Some(StoredSession {
         head,
@@ -113,26 +140,35 @@ pub(crate) fn journal(
 
 impl StoredSession {
     pub(crate) fn decoded(self) -> Result<SessionRecord, StoreError> {
-        let plan = serde_json::from_value(self.head.plan)
+        let Self {
+            head,
+            stages,
+            executions,
+        } = self;
+        let plan = serde_json::from_value(head.plan)
             .map_err(|error| StoreError::Conflict(format!("stored plan: {error}")))?;
-        let stages = self.stages.iter().map(|stage| StageRecord {
-            stage_no: number::from_int(stage.stage_no),
-            status: stage.status,
-            executions: self
-                .executions
-                .iter()
-                .filter(|execution| execution.stage_no == stage.stage_no)
-                .map(execution)
-                .collect(),
-        });
+        let stages = stages.iter().map(|row| stage(row, &executions));
         Ok(SessionRecord {
             plan,
-            step: number::from_int(self.head.step),
-            updates: number::from_int(self.head.updates),
-            stages: stages.collect(),
-            recoveries: recoveries(self.head.recoveries)?,
+            step: number::from_int(head.step),
+            updates: number::from_int(head.updates),
+            stages: stages.collect::<Result<_, _>>()?,
+            recoveries: recoveries(head.recoveries)?,
         })
     }
+}
+
+/// A stage with those of the executions that belong to it.
+fn stage(row: &StageRow, executions: &[ExecutionRow]) -> Result<StageRecord, StoreError> {
+    let executions = executions
+        .iter()
+        .filter(|execution| execution.stage_no == row.stage_no)
+        .map(execution);
+    Ok(StageRecord {
+        stage_no: number::from_int(row.stage_no),
+        status: row.status,
+        executions: executions.collect::<Result<_, _>>()?,
+    })
 }
 
 /// The recoveries of the session, in order of their numbers.
@@ -165,13 +201,20 @@ pub(crate) fn decoded(rows: Vec<StoredEntry>) -> Result<Vec<RecordedEntry>, Stor
     Ok(entries)
 }
 
-fn execution(row: &ExecutionRow) -> ExecutionRecord {
-    ExecutionRecord {
+fn execution(row: &ExecutionRow) -> Result<ExecutionRecord, StoreError> {
+    let OutcomeParts { mark, review } = match &row.outcome {
+        Some(outcome) => OutcomeParts::deserialize(outcome)
+            .map_err(|error| StoreError::Conflict(format!("stored outcome: {error}")))?,
+        None => OutcomeParts::default(),
+    };
+    Ok(ExecutionRecord {
         execution_id: row.execution_id,
         agent_no: number::from_int(row.agent_no),
         status: row.status,
         checkpoint: number::from_int(row.checkpoint),
         analysis: row.analysis.clone(),
         error: row.error.clone(),
-    }
+        mark,
+        review,
+    })
 }

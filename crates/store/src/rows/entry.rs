@@ -262,6 +262,7 @@ mod tests {
                     analysis: "disk".into(),
                     reason: StopReason::FinalAnswer,
                     mark: None,
+                    review: None,
                 },
             },
             Entry::Ended {

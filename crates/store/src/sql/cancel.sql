@@ -7,7 +7,12 @@ WITH open AS (
   WHERE e.session_id = $session_id AND e.status = 'running'
   ORDER BY e.execution_id FOR NO KEY UPDATE
 ), held AS (
-  SELECT s.session_id, s.lease_expires_at > clock_timestamp() AND NOT $owner_is_ignored AS owned
+  SELECT s.session_id,
+         -- A session that has only its review left is completed by the next worker, which has its analysis.
+         (s.lease_expires_at > clock_timestamp() OR EXISTS (
+            SELECT FROM session_plans p JOIN stages t ON t.session_id = p.session_id AND t.status = 'completed'
+            WHERE p.session_id = $session_id AND p.plan -> 'stages' -> t.stage_no ? 'review'))
+           AND NOT $owner_is_ignored AS owned
   FROM alert_sessions s
   -- Executions are locked before the session, as in every statement.
   WHERE s.session_id = $session_id AND s.status = 'running' AND (SELECT count(*) FROM open) >= 0

@@ -7,7 +7,7 @@ WITH open AS (
   UPDATE alert_sessions s
   SET status = $status, stop_reason = $stop_reason, final_analysis = $final_analysis,
       executive_summary = $executive_summary, error = $error, dead_letter = $dead_letter,
-      covered_updates = $covered_updates, mark = $mark, step = coalesce($ended.step::integer, s.step),
+      covered_updates = $covered_updates, mark = $mark, review = $review, step = coalesce($ended.step::integer, s.step),
       event_seq = s.event_seq + cardinality($events.event_type::text[]), lease_owner = NULL,
       lease_expires_at = clock_timestamp(), finished_at = clock_timestamp()
   WHERE s.session_id = $lease.session_id.0 AND s.lease_epoch = $epoch AND s.lease_token = $lease.token

@@ -29,6 +29,7 @@ SELECT t.session_id, t.moment, t.attempts, t.in_doubt,
        coalesce((SELECT u.severity FROM alert_updates u WHERE u.session_id = t.session_id AND u.update_no = s.updates),
                 a.severity, split_part(a.subject, '.', 3)) AS severity,
        s.chain, s.status, coalesce(s.dead_letter, a.dead_reason) IS NOT NULL AS dead_letter, s.final_analysis, s.mark,
+       s.review,
        coalesce(s.error, a.dead_detail) AS error, coalesce(s.created_at, a.received_at) AS began_at,
        coalesce(s.finished_at, CASE WHEN s.session_id IS NULL THEN t.created_at END) AS ended_at,
        -- The newest reference of each name: that of the alerts that joined last, or of the session's own alert.

@@ -96,13 +96,13 @@ WITH alert AS (
                       WHERE p.session_id = s.session_id AND p.plan -> 'unavailable_servers' IS NOT NULL)
       -- Nor does one that proves nothing, unless the last three all prove nothing: a weak model must not investigate for
       -- ever. The marks in the list are those that leave a proof (`Mark::covers`).
-      AND (s.mark IS NULL OR s.mark IN ('no_cause', 'unsupported', 'unknown_source', 'not_combined') OR 3 = (
+      AND (s.mark IS NULL OR s.mark IN ('no_cause', 'unsupported', 'unknown_source', 'not_combined', 'weakened', 'disputed') OR 3 = (
         SELECT count(*) FROM (
           SELECT m.mark FROM alert_sessions m
           WHERE m.fingerprint = $fingerprint AND m.status = 'completed'
             AND m.finished_at > statement_timestamp() - make_interval(secs => $cooldown)
           ORDER BY m.finished_at DESC LIMIT 3) last
-        WHERE last.mark NOT IN ('no_cause', 'unsupported', 'unknown_source', 'not_combined')))
+        WHERE last.mark NOT IN ('no_cause', 'unsupported', 'unknown_source', 'not_combined', 'weakened', 'disputed')))
     ORDER BY s.finished_at DESC LIMIT 1
   ) newest
   WHERE NOT EXISTS (SELECT FROM seen)

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use tarsy_core::ids::{SessionId, WorkerId};
-use tarsy_core::plan::FORMAT_VERSION;
+use tarsy_core::plan::NEWEST_VERSION;
 use tarsy_core::trace_context::TraceContext;
 use tarsy_engine::ports::{Claim, ClaimRequest, Claimed, Inherited, Lease};
 
@@ -102,7 +102,7 @@ impl TakeOver {
         Self {
             session_id: session.0,
             predecessors: uuids(&request.predecessors),
-            format_version: number::int(FORMAT_VERSION),
+            format_version: number::int(NEWEST_VERSION),
             worker: request.worker.0,
             worker_name: nul::replace(request.worker_name),
             token: request.token,

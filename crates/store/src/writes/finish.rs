@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::sql_types::{Integer, Nullable, Text};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use tarsy_core::execution::entry::Mark;
 use tarsy_core::search::analysis_words;
@@ -27,6 +27,7 @@ pub(crate) struct Finish {
     dead_letter: Option<&'static str>,
     covered_updates: i32,
     mark: Option<&'static str>,
+    review: Option<Value>,
     epoch: i32,
     open_status: &'static str,
     at: DateTime<Utc>,
@@ -48,7 +49,7 @@ struct EndedStage {
 
 statement!(Finish, "finish.sql" -> (Nullable<Integer>, Nullable<Text>), [
     lease.session_id.0, status, stop_reason, final_analysis, executive_summary, error, dead_letter,
-    covered_updates, mark, ended.step, events.event_type, epoch, lease.token, open_status, at, ended.stage_no,
+    covered_updates, mark, review, ended.step, events.event_type, epoch, lease.token, open_status, at, ended.stage_no,
     ended.status, ended.error, event_stage, events.status, events.content, events.metadata, words,
 ]);
 
@@ -81,6 +82,7 @@ impl Finish {
             dead_letter: end.dead_letter.map(DeadReason::as_str),
             covered_updates: number::int(end.covered_updates),
             mark: end.mark.map(Mark::as_str),
+            review: end.review.as_ref().map(Value::from).map(nul::replace_json),
             epoch: number::int(lease.epoch),
             open_status: open_status(end.status).as_str(),
             at: end.at,

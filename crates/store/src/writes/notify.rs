@@ -53,7 +53,7 @@ pub(crate) struct ClaimNotifications {
 
 statement!(ClaimNotifications, "notify_claim.sql" -> (
     SqlUuid, Text, Integer, Bool, Double, Nullable<Text>, Nullable<Text>, Nullable<Text>, Nullable<Text>,
-    Nullable<Text>, Bool, Nullable<Text>, Nullable<Text>, Nullable<Text>, Nullable<Timestamptz>,
+    Nullable<Text>, Bool, Nullable<Text>, Nullable<Text>, Nullable<Jsonb>, Nullable<Text>, Nullable<Timestamptz>,
     Nullable<Timestamptz>, Nullable<Jsonb>
 ), [route, limit, token, lease]);
 
@@ -75,6 +75,7 @@ pub(crate) struct DueRow {
     analysis: Option<String>,
     #[diesel(deserialize_as = StoredOption<Mark>)]
     mark: Option<Mark>,
+    review: Option<Value>,
     error: Option<String>,
     began_at: Option<DateTime<Utc>>,
     ended_at: Option<DateTime<Utc>>,
@@ -107,6 +108,9 @@ impl ClaimNotifications {
             },
             analysis: row.analysis,
             mark: row.mark,
+            review: row
+                .review
+                .and_then(|review| serde_json::from_value(review).ok()),
             error: row.error,
             began_at: row.began_at,
             ended_at: row.ended_at,
@@ -122,6 +126,7 @@ impl ClaimNotifications {
                 outcome: None,
                 analysis: None,
                 mark: None,
+                review: None,
                 error: None,
                 ended_at: None,
                 ..summary

@@ -9,10 +9,11 @@ use diesel::prelude::*;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use tarsy_core::execution::entry::StopReason;
+use tarsy_core::execution::entry::{Mark, StopReason};
 use tarsy_core::execution::recovery::{LostCall, sent};
 use tarsy_core::ids::SessionId;
 use tarsy_core::plan::Plan;
+use tarsy_core::review::{Looked, Review, joined};
 use tarsy_core::summary::executive_summary;
 use tarsy_core::timeline::{EventType, LOST_COMMITS, TimelineEvent};
 use tarsy_engine::ports::{DeadReason, Recover, Recovered, RunStatus, StoreError};
@@ -338,11 +339,9 @@ fn end_session(
     let End { event, status } = *end;
     let reason = event.metadata.get("stop_reason").and_then(Value::as_str);
     let mark = event.metadata.get("mark").and_then(Value::as_str);
+    let review = event.metadata.get("review");
     let (analysis, error) = if status == RunStatus::Completed {
-        let analysis = events
-            .iter()
-            .rfind(|event| event.event_type == EventType::FinalAnalysis);
-        (analysis.map(|event| event.content.clone()), None)
+        (analysis_of(events), None)
     } else {
         (None, Some(event.content.clone()))
     };
@@ -383,12 +382,37 @@ fn end_session(
             s::final_analysis.eq(analysis),
             s::error.eq(error),
             s::mark.eq(mark),
+            s::review.eq(review),
             s::dead_letter.eq(dead),
             s::lease_owner.eq(None::<Uuid>),
             s::finished_at.eq(event.created_at),
         ))
         .execute(connection)?;
     Ok(())
+}
+
+/// The analysis of a completed session, joined with the answer of its review, as the events have both.
+fn analysis_of(events: &[TimelineEvent]) -> Option<String> {
+    let analyses = || {
+        let events = events.iter().rev();
+        events.filter(|event| event.event_type == EventType::FinalAnalysis)
+    };
+    let original = analyses().find(|event| review_of(event).is_none())?;
+    let Some(looked) = analyses().find(|event| review_of(event).is_some()) else {
+        return Some(original.content.clone());
+    };
+    let review = review_of(looked)?;
+    let mark = looked.metadata.get("mark").and_then(Value::as_str);
+    let looked = Looked {
+        review: &review,
+        text: &looked.content,
+        mark: mark.map(Mark::parse),
+    };
+    Some(joined(&original.content, &looked).analysis)
+}
+
+fn review_of(event: &TimelineEvent) -> Option<Review> {
+    serde_json::from_value(event.metadata.get("review")?.clone()).ok()
 }
 
 /// A loss of commits, as it is stored.

@@ -105,6 +105,8 @@ const MARKS: &[&str] = &[
     "unsupported",
     "unknown_source",
     "not_combined",
+    "weakened",
+    "disputed",
     "missing_server",
     "of_stage",
     "calls_failed",
@@ -123,6 +125,11 @@ const FORCED: &[&str] = &[
     "alert_resolved",
     "cut_answers",
     "time_budget",
+];
+
+/// The verdicts of reviews.
+const VERDICTS: &[&str] = &[
+    "stands", "weakened", "refuted", "replaced", "missing", "failed", "unknown",
 ];
 
 /// The confidence that models state; `none` is an analysis without the word.
@@ -283,6 +290,7 @@ pub(super) const WORKER: &[Metric] = &[
     counter("tarsy_analyses_total", "analyses of agents, by mark and by how sure the model says that it is")
         .by("mark", MARKS)
         .by("sure", SURE),
+    counter("tarsy_reviews_total", "reviews of analyses that were due, by their verdict").by("verdict", VERDICTS),
     counter(
         "tarsy_mcp_tools_omitted_total",
         "tools in the lists of MCP servers that could not be offered, and odd members of tools that were",

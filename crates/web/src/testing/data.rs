@@ -89,6 +89,7 @@ fn session() -> SessionReport {
         status: RunStatus::Completed,
         stop_reason: Some(StopReason::FinalAnswer),
         mark: None,
+        review: None,
         chain: "kubernetes".to_owned(),
         worker: "w2".to_owned(),
         epoch: 2,

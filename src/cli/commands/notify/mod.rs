@@ -79,6 +79,7 @@ fn sample(config: &Config) -> Summary {
             "Cause: tarsy notify test was run [1]\nEvidence: this message [1]".to_owned(),
         ),
         mark: None,
+        review: None,
         error: None,
         refs: Refs::default(),
         began_at: Some(ended_at - TimeDelta::seconds(7)),

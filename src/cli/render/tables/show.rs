@@ -363,6 +363,11 @@ fn outcome(report: &AlertReport, session: &SessionReport, style: &Style) -> Vec<
         Some(mark) => format!("{}\n\n{text}", mark.sentence()),
         None => text,
     };
+    let review = session.review.as_ref();
+    let text = match review.and_then(|review| review.beside(session.mark)) {
+        Some(review) => format!("{review}\n\n{text}"),
+        None => text,
+    };
     let lines = prose::lines(
         &Footnotes::none(&text),
         style.width.saturating_sub(2),

@@ -11,6 +11,7 @@ use crate::cli::render::timeline::{Charset, Style, event_line};
 use tarsy_core::alert::Severity;
 use tarsy_core::execution::entry::{Mark, StopReason};
 use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::review::{Review, Verdict};
 use tarsy_engine::ports::{DeadReason, RunStatus, ToolCallState};
 use tarsy_store::{
     AlertReport, AlertUpdateReport, DispositionKind, ExecutionReport, JoinedAlert, ModelReport,
@@ -217,6 +218,7 @@ fn completed_session() -> SessionReport {
         status: RunStatus::Completed,
         stop_reason: Some(StopReason::FinalAnswer),
         mark: None,
+        review: None,
         chain: "kubernetes".to_owned(),
         worker: "w2".to_owned(),
         epoch: 2,
@@ -379,6 +381,34 @@ fn each_mark_is_in_lists_reports_json_and_on_the_screen() {
                 (Some(mark.as_str()), Some(sentence))
             );
         }
+    }
+}
+
+#[test]
+fn a_second_look_is_in_reports_json_and_on_the_screen() {
+    for verdict in Verdict::ALL {
+        let mut checked = completed();
+        let review = Review {
+            verdict,
+            model: "m-<b>1".to_owned(),
+        };
+        let sentence = review.sentence();
+        let session = checked.session.as_mut().unwrap();
+        session.review = Some(review);
+        let style = Style {
+            width: 200,
+            ..narrow()
+        };
+        let screen = show::show(&checked, at(95), &style).join("\n");
+        assert!(screen.contains(&sentence), "{screen}");
+        let report = report::report(&checked, at(95)).join("\n");
+        let start = sentence.split(" by ").next().unwrap();
+        assert!(
+            report.contains(start) && !report.contains("<b>"),
+            "{report}"
+        );
+        let json = serde_json::to_value(&checked.session).unwrap();
+        assert_eq!(json["review"]["verdict"], verdict.as_str());
     }
 }
 

@@ -119,6 +119,7 @@ pub(crate) fn plan() -> Plan {
                 }
                 .into(),
             ],
+            review: None,
         }],
         unavailable_servers: vec![],
         on_resolved: OnResolved::default(),
@@ -370,6 +371,7 @@ pub(crate) fn completed() -> SessionEnd {
         at: now(),
         event: EventDraft::new(EventType::SessionCompleted, "done", json!({"tokens": 16})),
         dead_letter: None,
+        review: None,
     }
 }
 

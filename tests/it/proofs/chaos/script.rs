@@ -133,6 +133,13 @@ fn transcripts() -> Vec<(&'static str, String)> {
         answer(&[&wait(300), &end], 200),
     ]
     .concat();
+    let reviewer = [
+        answer(&[&wait(400), &look("1"), &look("2")], 100),
+        answer(
+            &[&wait(300), &text("Verdict: weakened\nWhy: no evidence.")],
+            200,
+        ),
+    ];
     vec![
         (
             mark::NATIVE,
@@ -151,6 +158,10 @@ fn transcripts() -> Vec<(&'static str, String)> {
                 "agent: synthesis\nanswers:\n{}",
                 answer(&[&wait(300), &end], 400)
             ),
+        ),
+        (
+            mark::TEAM,
+            format!("agent: reviewer\nanswers:\n{}", reviewer.concat()),
         ),
         (
             mark::SLOW,
@@ -223,7 +234,7 @@ agents:
 agent_chains:
   native: {{default: true, stages: [{{name: look, agents: [{{name: native}}]}}]}}
   react: {{stages: [{{name: look, agents: [{{name: scribe}}]}}]}}
-  team: {{stages: [{{name: look, agents: [{{name: left}}, {{name: right}}]}}]}}
+  team: {{review: {{when: [always]}}, iteration_timeout: 5s, stages: [{{name: look, agents: [{{name: left}}, {{name: right}}]}}]}}
   odd: {{stages: [{{name: look, agents: [{{name: odd}}]}}]}}
   odd-react: {{stages: [{{name: look, agents: [{{name: odd-scribe}}]}}]}}
 defaults:

@@ -158,6 +158,7 @@ fn messages(shape: &Shape, costs: &mut Costs) {
         outcome: Some(Outcome::Completed),
         analysis: Some(shape.text.clone()),
         mark: None,
+        review: None,
         error: None,
         refs: Refs::default(),
         began_at: None,

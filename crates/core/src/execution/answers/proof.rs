@@ -103,6 +103,8 @@ pub fn mark(state: &State, analysis: &str, answer: Option<&Answer>) -> Option<Ma
             Mark::NoCause => !names_cause(analysis),
             Mark::Unknown
             | Mark::NotCombined
+            | Mark::Weakened
+            | Mark::Disputed
             | Mark::MissingServer
             | Mark::OfStage
             | Mark::Incomplete => false,

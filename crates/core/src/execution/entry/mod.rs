@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::native::{CodePart, Grounding};
 use crate::react::ReplyKind;
 use crate::readable::presentation::Facts;
+use crate::review::Review;
 
 pub use crate::summary::{Mark, with_text};
 pub use about::{About, Fault};
@@ -265,6 +266,9 @@ pub enum Outcome {
         /// The mark on the analysis, a warning for its readers.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mark: Option<Mark>,
+        /// The outcome of a review; `None` for the end of any other agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        review: Option<Review>,
     },
     Failed {
         /// Text for people.
@@ -330,6 +334,18 @@ impl Entry {
         } = self
         {
             Some(analysis)
+        } else {
+            None
+        }
+    }
+
+    /// The mark on the final answer, if this is the end of a completed execution, and the outcome of a review.
+    pub fn completed(&self) -> Option<(Option<Mark>, Option<&Review>)> {
+        if let Self::Ended {
+            outcome: Outcome::Completed { mark, review, .. },
+        } = self
+        {
+            Some((*mark, review.as_ref()))
         } else {
             None
         }

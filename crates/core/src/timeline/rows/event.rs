@@ -101,6 +101,13 @@ fn final_analysis(event: &TimelineEvent, meta: &Meta<'_>) -> Row {
     };
     let mut row = Row::new(Kind::Analysis, "final analysis", body);
     row.name_tone = Tone::Good;
+    if let Some(verdict) = meta.review() {
+        row.name_tone = Tone::Quiet;
+        row.marks.push(Mark::new(
+            format!("second look: {}", verdict.word()),
+            Tone::Quiet,
+        ));
+    }
     if let Some(code) = meta.text("mark") {
         row.name_tone = Tone::Caution;
         let word = ProofMark::parse(&code).word();

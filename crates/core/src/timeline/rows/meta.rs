@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::readable::text::{self, Charset};
+use crate::review::Verdict;
 
 /// The metadata of one event; texts are cleaned when they are read.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +21,12 @@ impl<'a> Meta<'a> {
     pub fn text(&self, key: &str) -> Option<String> {
         let text = text::one_line(self.value.get(key)?.as_str()?, self.charset);
         (!text.is_empty()).then_some(text)
+    }
+
+    /// The verdict of a review.
+    pub(crate) fn review(&self) -> Option<Verdict> {
+        let word = self.value.get("review")?.get("verdict")?.as_str()?;
+        Some(Verdict::parse(word))
     }
 
     pub fn number(&self, key: &str) -> Option<u64> {

@@ -217,7 +217,10 @@ fn remarks(meta: &Meta<'_>) -> String {
             .trim_end_matches('.')
             .to_owned()
     });
-    text::join([mark, late(meta)], "; ")
+    let review = meta
+        .review()
+        .map(|verdict| format!("second look: {}", verdict.word()));
+    text::join([mark, review, late(meta)], "; ")
 }
 
 /// The end of a session with an analysis; a marked one is no success.

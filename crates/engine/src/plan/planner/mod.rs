@@ -9,8 +9,8 @@ use std::sync::Arc;
 use super::agent_tools::{AgentTools, agent_tools, servers_for};
 use super::error::{PlanError, undefined};
 use super::presentation;
-use super::provider_choices::provider_names;
-use super::provider_plan;
+use super::provider_choices::providers;
+use super::review;
 use super::route::Route;
 use super::stage_agents::{
     agents_of, limits, needs_synthesis, settings, strategy, synthesis, wrap_up_ms,
@@ -21,8 +21,8 @@ use tarsy_config::{AgentChain, Config, Settings, Stage};
 use tarsy_core::alert::Alert;
 use tarsy_core::missing_tools::{without_servers, without_tools};
 use tarsy_core::plan::{
-    AgentPlan, AnswerCheck, FORMAT_VERSION, Plan, ProviderPlan, ResultForm, StagePlan, Strategy,
-    SuccessPolicy, ToolNames, ToolSpec,
+    AgentPlan, AnswerCheck, FORMAT_VERSION, Plan, ProviderPlan, REVIEW_VERSION, ResultForm,
+    StagePlan, Strategy, SuccessPolicy, ToolNames, ToolSpec,
 };
 use tarsy_core::prompt::{Briefing, PromptOptions, Prompts, ServerAbout, prompts};
 use tarsy_core::read_result;
@@ -72,13 +72,21 @@ pub fn plan(
                 .or(route.chain.success_policy)
                 .unwrap_or(config.defaults.success_policy),
             agents: agents.collect::<Result<_, PlanError>>()?,
+            review: None,
         });
         if needs_synthesis(config, route.chain, index) {
             stages.push(synthesis_stage(config, route.chain, stage, alert)?);
         }
     }
+    let review = review::stage(config, route.chain, alert, &stages)?;
+    let version = if review.is_some() {
+        REVIEW_VERSION
+    } else {
+        FORMAT_VERSION
+    };
+    stages.extend(review);
     Ok(Plan {
-        version: FORMAT_VERSION,
+        version,
         chain: route.name.to_owned(),
         route: None,
         stages,
@@ -117,6 +125,7 @@ fn synthesis_stage(
         name: format!("{} synthesis", stage.name),
         success_policy: SuccessPolicy::default(),
         agents: vec![agent.into()],
+        review: None,
     })
 }
 
@@ -196,6 +205,7 @@ pub(super) fn agent_plan(
         checks_figures: settings.check_figures.unwrap_or(true),
         clock: None,
         wrap_up_ms: wrap_up_ms(settings),
+        reviews: false,
         presentation: presentation::plan(config, settings, &servers),
         tool_names: ToolNames::AsCalled,
         several_actions,
@@ -226,24 +236,6 @@ fn has_example(config: &Config, providers: &[ProviderPlan]) -> bool {
 fn shown(names: &[String], strategy: Strategy) -> Vec<String> {
     let shown = names.iter().map(|name| tool_names::shown(name, strategy));
     shown.map(Cow::into_owned).collect()
-}
-
-/// The provider of the settings, and those that take over from it. A list of a lower layer may name the provider of a
-/// higher one: it is left out.
-fn providers(
-    config: &Config,
-    settings: &Settings,
-    tools: &[ToolSpec],
-) -> Result<Vec<ProviderPlan>, PlanError> {
-    let mut plans = Vec::new();
-    for name in provider_names(settings) {
-        let llm = config
-            .llm_providers
-            .get(&name)
-            .ok_or_else(|| undefined("provider", &name))?;
-        plans.push(provider_plan::of_agent(&name, llm, settings, tools));
-    }
-    Ok(plans)
 }
 
 pub(super) fn names_of(unavailable: &[Unavailable]) -> Vec<String> {

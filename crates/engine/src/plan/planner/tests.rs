@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::plan::route::{choose, servers_of};
 use tarsy_core::alert::policy::OnResolved;
-use tarsy_core::plan::{Limits, PresentationPlan, Strategy};
+use tarsy_core::plan::{Limits, PresentationPlan, ProviderPlan, Strategy};
 use tarsy_core::readable::presentation::Presentation;
 use tarsy_core::testing::{alert, changing_tool, read_only_tool};
 
@@ -177,6 +177,7 @@ fn a_plan_freezes_the_settings_of_all_levels() {
             )
             .into(),
         ],
+        review: None,
     };
     let synthesis = agent(
         "synthesis",
@@ -189,6 +190,7 @@ fn a_plan_freezes_the_settings_of_all_levels() {
         name: "look synthesis".to_owned(),
         success_policy: SuccessPolicy::Any,
         agents: vec![synthesis.into()],
+        review: None,
     };
     let expected = Plan {
         version: FORMAT_VERSION,

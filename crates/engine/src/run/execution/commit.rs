@@ -77,6 +77,7 @@ impl<W: World> Execution<W> {
             .record(began.elapsed().as_secs_f64());
         self.control.progressed();
         self.control.has_updates(updates);
+        let completed = checkpoint.entries.last().and_then(Entry::completed);
         self.record = ExecutionRecord {
             checkpoint: checkpoint.number,
             status: checkpoint.status,
@@ -87,6 +88,8 @@ impl<W: World> Execution<W> {
                 .find_map(Entry::analysis)
                 .map(str::to_owned),
             error: checkpoint.error.clone(),
+            mark: completed.and_then(|(mark, _)| mark),
+            review: completed.and_then(|(_, review)| review.cloned()),
             ..self.record
         };
         self.attempts

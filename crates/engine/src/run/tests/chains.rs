@@ -44,11 +44,13 @@ fn team(policy: SuccessPolicy, first: Vec<Turn>, second: Vec<Turn>) -> Scene {
             name: "look".to_owned(),
             success_policy: policy,
             agents,
+            review: None,
         },
         StagePlan {
             name: "look synthesis".to_owned(),
             success_policy: SuccessPolicy::default(),
             agents: vec![chief.into()],
+            review: None,
         },
     ];
     scene

@@ -11,6 +11,7 @@ mod pauses;
 mod rate_limits;
 mod rebuilt;
 mod results;
+mod review;
 mod strategies;
 mod survival;
 mod time_budget;

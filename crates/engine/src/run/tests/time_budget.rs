@@ -501,6 +501,7 @@ fn ends_in_the_second_stage() -> Scene {
             name: "decide".to_owned(),
             success_policy: SuccessPolicy::Any,
             agents: vec![chief.into()],
+            review: None,
         };
         disk.record.plan.stages.push(stage);
     }

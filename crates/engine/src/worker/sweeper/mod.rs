@@ -17,8 +17,8 @@ use crate::ports::{
     Claim, Claimed, DeadReason, IdleAlert, Queue, Refusal, Sessions, StoreError, Sweep, Swept,
 };
 use crate::run::control::Interrupted;
+use crate::run::early_end::end_early;
 use crate::run::instruments;
-use crate::run::session_end::end_early;
 use crate::world::World;
 use tarsy_config::Retention;
 use tarsy_core::chain::EarlyEnd;

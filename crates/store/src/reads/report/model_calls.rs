@@ -17,7 +17,7 @@ use tarsy_core::execution::decide::Purpose;
 use tarsy_core::execution::event_refs::RecordedEntry;
 use tarsy_core::execution::request::rebuilt::{CallSite, StoredCall};
 use tarsy_core::ids::SessionId;
-use tarsy_core::plan::{AgentPlan, FORMAT_VERSION, Plan};
+use tarsy_core::plan::{AgentPlan, NEWEST_VERSION, Plan};
 use tarsy_core::read_result::Timeline;
 use tarsy_reports::ModelCallReport;
 use tarsy_reports::calls::{CallNumber, NumberedCall, Rebuilt, RebuiltCall};
@@ -209,7 +209,7 @@ fn agent(plan: Option<Value>, row: &Row) -> Result<Arc<AgentPlan>, String> {
     let plan = plan.ok_or_else(|| "the plan of the session is not stored".to_owned())?;
     let plan: Plan =
         serde_json::from_value(plan).map_err(|error| format!("stored plan: {error}"))?;
-    if plan.version > FORMAT_VERSION {
+    if plan.version > NEWEST_VERSION {
         return Err(format!(
             "a newer version made this call: the plan has version {}",
             plan.version

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use diesel::dsl::sql;
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Integer, Nullable, Text, Timestamptz};
+use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text, Timestamptz};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -66,6 +66,7 @@ struct SessionRow {
     stop_reason: Option<StopReason>,
     #[diesel(deserialize_as = StoredOption<Mark>)]
     mark: Option<Mark>,
+    review: Option<Value>,
     chain: String,
     worker_name: String,
     lease_epoch: i32,
@@ -229,6 +230,9 @@ fn with_parts(
         status: session.status,
         stop_reason: session.stop_reason,
         mark: session.mark,
+        review: session
+            .review
+            .and_then(|review| serde_json::from_value(review).ok()),
         chain: session.chain,
         worker: session.worker_name,
         epoch: session.lease_epoch,
@@ -287,7 +291,13 @@ fn citations(
     let metadata: Option<Option<Value>> = timeline_events::table
         .filter(timeline_events::session_id.eq(id))
         .filter(timeline_events::event_type.eq(EventType::FinalAnalysis.as_str()))
-        .filter(timeline_events::content.eq(analysis))
+        // Below its own words an analysis may have those of its review.
+        .filter(timeline_events::content.ne(""))
+        .filter(
+            sql::<Bool>("starts_with(")
+                .bind::<Text, _>(analysis)
+                .sql(", rtrim(timeline_events.content, E' \\n'))"),
+        )
         .order(timeline_events::session_seq.desc())
         .select(timeline_events::metadata)
         .first(connection)

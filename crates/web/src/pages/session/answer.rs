@@ -47,6 +47,8 @@ fn found(session: &SessionReport, report: &AlertReport) -> Markup {
     let words = rest.split_whitespace().count();
     html! {
         @if let Some(mark) = session.mark { p.late role="note" { (mark.sentence()) } }
+        @let review = session.review.as_ref().and_then(|review| review.beside(session.mark));
+        @if let Some(review) = review { p role="note" { (review) } }
         @if let Some(fields) = &fields { (card(fields, last)) }
         @let has_sources = notes.sources().next().is_some();
         @if words > 0 || has_sources {

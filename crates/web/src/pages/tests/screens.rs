@@ -11,6 +11,7 @@ use tarsy_core::alert::Severity;
 use tarsy_core::chain::RunStatus;
 use tarsy_core::execution::entry::{Mark, StopReason};
 use tarsy_core::ids::SessionId;
+use tarsy_core::review::{Review, Verdict};
 use tarsy_core::summary::executive_summary;
 use tarsy_core::timeline::EventType;
 use tarsy_engine::ports::DeadReason;
@@ -183,6 +184,34 @@ fn listed_with(
         now: at(0),
     };
     list(&list_of).into_string()
+}
+
+#[test]
+fn a_second_look_stands_on_the_page_as_text() {
+    for verdict in Verdict::ALL {
+        let mut checked = report();
+        let session = checked.session.as_mut().unwrap();
+        session.review = Some(Review {
+            verdict,
+            model: "<img src=x>".to_owned(),
+        });
+        let analysis = session.final_analysis.get_or_insert_default();
+        analysis.push_str("\n\n## Second look\n\n> Why: <script>alert(1)</script> [event 9]\n");
+        let page = shown(&checked, &story()).whole();
+        let sentence = session_sentence(&checked);
+        let start = sentence.split(" by ").next().unwrap();
+        assert!(page.contains(start), "no {start} in {page}");
+        assert!(
+            !page.contains("<img") && !page.contains("<script>alert"),
+            "{page}"
+        );
+        assert_eq!(check(&page).err(), None);
+    }
+}
+
+fn session_sentence(report: &AlertReport) -> String {
+    let session = report.session.as_ref().unwrap();
+    session.review.as_ref().unwrap().sentence()
 }
 
 #[test]

@@ -237,6 +237,7 @@ async fn a_step_that_is_sent_twice_is_written_once() {
             analysis: "logs".into(),
             reason: StopReason::FinalAnswer,
             mark: None,
+            review: None,
         },
     });
     store.append(lease, last).await.unwrap();
@@ -276,6 +277,8 @@ async fn a_step_that_is_sent_twice_is_written_once() {
                 checkpoint: 1,
                 analysis: Some("logs".into()),
                 error: None,
+                mark: None,
+                review: None,
             }],
         }],
         recoveries: vec![],

@@ -76,6 +76,8 @@ async fn the_first_stage_begins_with_the_session_once_and_a_question_comes_befor
             checkpoint: 0,
             analysis: None,
             error: None,
+            mark: None,
+            review: None,
         };
         let stage = StageRecord {
             stage_no: 1,

@@ -1,0 +1,1 @@
+ALTER TABLE alert_sessions DROP COLUMN review;
