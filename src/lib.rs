@@ -1,9 +1,9 @@
 //! tarsy investigates alerts and survives the death of any of its parts.
 //!
 //! Four rings, imports point inward only: this package (composition) → adapters (`store`, `bus`, `llm`, `mcp`,
-//! `receiver`, `runbooks`, `notifications`, `telemetry`, `web`) → `engine` → `core`. `config`, `drill` and `reports`
-//! hold plain values. Within the package `cli` calls `roles` and `admin`, a role may call `admin`, and `process` has
-//! the parts of all. See `ARCHITECTURE.md`.
+//! `receiver`, `runbooks`, `skills`, `notifications`, `telemetry`, `web`) → `engine` → `core`. `config`, `drill`
+//! and `reports` hold plain values. Within the package `cli` calls `roles` and `admin`, a role may call `admin`, and
+//! `process` has the parts of all. See `ARCHITECTURE.md`.
 
 #![cfg_attr(
     test,

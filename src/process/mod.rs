@@ -1,5 +1,6 @@
 //! The parts of every process, be it a role or a command: addresses with their credentials (`credentials`, `connect`,
-//! `redact`), the mask (`secrets`, `masked`), MCP servers (`tools`, `users`), start and end (`guard`, `shutdown`).
+//! `redact`), the mask (`secrets`, `masked`), MCP servers (`tools`, `users`), `skills`, start and end (`guard`,
+//! `shutdown`).
 
 pub mod credentials;
 pub mod connect;
@@ -7,6 +8,7 @@ mod redact;
 pub mod secrets;
 pub mod masked;
 pub mod tools;
+pub mod skills;
 mod users;
 pub mod guard;
 pub mod shutdown;

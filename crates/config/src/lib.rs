@@ -64,13 +64,14 @@ pub use sections::routes::{AlertRoute, Routes};
 pub use sections::servers::transport::{McpAddress, McpProgram, McpTransport, SESSION_IN_HEADERS};
 pub use sections::servers::{McpServer, ServerScope, ToolProbe, server_name_fault};
 pub use sections::settings::Settings;
+pub use sections::skills::Skills;
 pub use sections::sources::{
     BUILTIN, BUILTIN_SOURCE_NAMES, ConfiguredSource, ConfiguredSources, SourceAuth,
     builtin_sources, parse_source, source_name_fault,
 };
 pub use sections::streams::{StreamLimits, StreamPlacement, StreamStorage, Streams};
 pub use sections::synthesis::Synthesis;
-pub use sections::trust::runbooks::{RunbookSource, Runbooks};
+pub use sections::trust::runbooks::{DefaultRunbook, RunbookSource, Runbooks};
 pub use sections::trust::{Questions, RECEIVE_HEADERS, Receive};
 pub use sections::web::{Web, WebAllow, WebAuth, WebProxyHeaders};
 pub use sections::worker::{Dedupe, Masking, Worker};
@@ -126,6 +127,7 @@ pub struct Config {
     #[schemars(schema_with = "sections::sources::schema")]
     pub sources: ConfiguredSources,
     pub runbooks: Runbooks,
+    pub skills: Skills,
     pub database: Database,
     pub retention: Retention,
     pub masking: Masking,

@@ -44,7 +44,7 @@ impl fmt::Display for ToolPattern {
 
 /// Whether `text` is `pattern` with any characters in the place of each `*`. The time is linear in the lengths for one
 /// `*`, and at most their product.
-fn matches(pattern: &str, text: &str) -> bool {
+pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = text.strip_prefix(first) else {

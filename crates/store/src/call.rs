@@ -74,6 +74,7 @@ operations! {
     Recover "recover",
     Prune "prune",
     Words "words",
+    Skills "skills",
     Probe "probe",
     NotifyClaim "notify_claim",
     NotifyRecord "notify_record",

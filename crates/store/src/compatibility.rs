@@ -20,7 +20,7 @@ use super::error::Error;
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations");
 
 /// The rights that a worker needs on each table. A worker that prunes also needs DELETE.
-const RIGHTS: [(&str, &str); 18] = [
+const RIGHTS: [(&str, &str); 19] = [
     ("agent_executions", "SELECT INSERT UPDATE"),
     ("alert_sessions", "SELECT INSERT UPDATE"),
     ("alert_updates", "SELECT INSERT"),
@@ -34,6 +34,7 @@ const RIGHTS: [(&str, &str); 18] = [
     ("session_plans", "SELECT INSERT"),
     ("session_recoveries", "SELECT INSERT"),
     ("session_words", "SELECT INSERT UPDATE"),
+    ("skill_texts", "SELECT INSERT UPDATE"),
     ("stages", "SELECT INSERT UPDATE"),
     ("store_probes", "SELECT INSERT UPDATE"),
     ("timeline_events", "SELECT INSERT UPDATE DELETE"),

@@ -8,7 +8,7 @@ use diesel::PgConnection;
 use super::address;
 use super::error::Error;
 use super::pool::{self, Addresses, Limits, Newest, Pool};
-use super::state::{History, Outgoing, Positions};
+use super::state::{History, KeptTexts, Outgoing, Positions};
 use super::tails::Tails;
 use tarsy_config::Secret;
 use tarsy_core::ids::SessionId;
@@ -241,6 +241,8 @@ pub struct Store {
     pub(super) positions: Positions,
     /// The position that adding words to old sessions has reached.
     pub(super) history: History,
+    /// The texts of skills that this process has stored.
+    pub(super) kept_texts: KeptTexts,
     pub(super) tails: Tails,
 }
 
@@ -262,6 +264,7 @@ impl Store {
             outgoing: Outgoing::default(),
             positions: Positions::default(),
             history: History::default(),
+            kept_texts: KeptTexts::default(),
             tails: Tails::default(),
         })
     }

@@ -1,11 +1,14 @@
 //! Implements the port [`Journal`]: the reads of a resumed run and the three fenced writes of a lease holder.
 
+use std::collections::BTreeMap;
+
 use uuid::Uuid;
 
 use tarsy_core::alert_update::NumberedUpdate;
 use tarsy_core::execution::event_refs::RecordedEntry;
 use tarsy_core::execution::recovery::LostCall;
 use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::skills::TextHash;
 use tarsy_engine::ports::{
     Appended, Checkpoint, Journal, Lease, RecordedAttempts, SessionEnd, SessionRecord, SessionStep,
     StoreError, StoredResult, Timeline,
@@ -68,6 +71,13 @@ impl Journal for Store {
                 result::result(connection, session, timeline, event)
             })
             .await?)
+    }
+
+    async fn skill_texts(
+        &self,
+        hashes: Vec<TextHash>,
+    ) -> Result<BTreeMap<TextHash, String>, StoreError> {
+        Ok(self.read_skill_texts(hashes).await?)
     }
 
     async fn alert_updates(

@@ -223,6 +223,14 @@ diesel::table! {
 }
 
 diesel::table! {
+    skill_texts (sha256) {
+        sha256 -> Bytea,
+        used_at -> Timestamptz,
+        text -> Text,
+    }
+}
+
+diesel::table! {
     stages (session_id, stage_no) {
         session_id -> Uuid,
         stage_no -> Int4,
@@ -293,6 +301,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     session_plans,
     session_recoveries,
     session_words,
+    skill_texts,
     stages,
     store_probes,
     timeline_events,

@@ -10,6 +10,7 @@ mod tools;
 mod notifications;
 mod web;
 mod routes;
+mod skills;
 
 pub use self::web::{Part, checks_of_web};
 
@@ -72,6 +73,9 @@ pub fn run(
         for name in config.notifications.keys() {
             let check = notifications::check(name.clone(), Arc::clone(config));
             checks.push_back(bounded(&format!("notify {name}"), check));
+        }
+        if !config.skills.directories.is_empty() {
+            checks.push_back(bounded("skills", skills::check(Arc::clone(config))));
         }
     }
     checks.push_back(bounded("workers", broker::workers(nats)));

@@ -24,7 +24,7 @@ const fn help(
     }
 }
 
-const HELPS: [Help; 41] = [
+const HELPS: [Help; 44] = [
     help(
         &[],
         &[
@@ -271,6 +271,20 @@ const HELPS: [Help; 41] = [
             "tarsy routes test alert.json --suffix shop -H 'Tarsy-Tools: k8s.*'",
         ],
         "The first route of tarsy.yaml whose matchers all hold counts. No server is asked: of tools the patterns are shown.",
+    ),
+    help(
+        &["skills", "check"],
+        &["tarsy skills check"],
+        "Exit code 1: a skill is left out or should be mended, or tarsy.yaml names one that does not exist.",
+    ),
+    help(&["skills", "list"], &["tarsy skills list"], ""),
+    help(
+        &["skills", "show"],
+        &[
+            "tarsy skills show pg-storage",
+            "tarsy skills show pg-storage queries.md",
+        ],
+        "",
     ),
     help(&["sources", "list"], &["tarsy sources list"], ""),
     help(&["sources", "show"], &["tarsy sources show pagerduty"], ""),

@@ -125,6 +125,7 @@ impl Command {
             | Self::Notify(_)
             | Self::Sources(_)
             | Self::Routes(_)
+            | Self::Skills(_)
             | Self::Inspect(_)
             | Self::Completions(_)
             | Self::Man(_) => None,

@@ -12,6 +12,7 @@ mod hidden;
 mod notify;
 mod relevant;
 mod routes;
+mod skills;
 mod sessions;
 mod sources;
 mod tools;
@@ -54,6 +55,7 @@ pub use sessions::{
     DeadLettersShowArgs, LetterRef, SessionsCancelArgs, SessionsCommand, SessionsListArgs,
     SessionsRerunArgs, SessionsShowArgs,
 };
+pub use skills::{SkillsArgs, SkillsCommand, SkillsShowArgs};
 pub use sources::{SourcesCommand, SourcesInitArgs, SourcesShowArgs, SourcesTestArgs};
 pub use tools::{ToolsArgs, ToolsCallArgs, ToolsCommand, ToolsGapsArgs, ToolsListArgs};
 
@@ -194,6 +196,9 @@ pub enum Command {
     /// Show which route an alert takes, and what becomes of it
     #[command(subcommand)]
     Routes(RoutesCommand),
+    /// Check, list and show the skills of the operators
+    #[command(subcommand)]
+    Skills(SkillsCommand),
     /// Show how tarsy reads an alert or an answer
     #[command(subcommand)]
     Inspect(InspectCommand),

@@ -11,7 +11,7 @@ const LLM: &str = "llm_addr";
 const CONFIG: &str = "config";
 
 /// The options that a command does not use. A command that is not listed uses all of them.
-const UNUSED: [(&str, &[&str]); 21] = [
+const UNUSED: [(&str, &[&str]); 22] = [
     ("llm-service", &[NATS, DATABASE, LLM]),
     ("receive", &[DATABASE, LLM]),
     ("web", &[LLM]),
@@ -30,6 +30,7 @@ const UNUSED: [(&str, &[&str]); 21] = [
     ("tools", &[NATS, DATABASE, LLM]),
     ("notify", &[NATS, DATABASE, LLM]),
     ("sources", &[NATS, DATABASE, LLM]),
+    ("skills", &[NATS, DATABASE, LLM]),
     ("inspect", &[NATS, DATABASE, LLM]),
     ("completions", &[NATS, DATABASE, LLM, CONFIG]),
     ("man", &[NATS, DATABASE, LLM, CONFIG]),

@@ -11,6 +11,7 @@ use crate::cli::args::{ConfigCommand, ExampleArgs, GlobalArgs, JsonArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::json::line;
 use crate::process::secrets::may_be_secret;
+use crate::process::skills;
 use tarsy_config::{
     Composed, Config, EXAMPLE, EXAMPLES, Resolved, Template, compose, describe, example_of, find,
     hints, process_env, schema, show,
@@ -114,6 +115,14 @@ fn read(file: &Path) -> anyhow::Result<Option<String>> {
     }
 }
 
+/// The hints of the configuration, and the names in it that no skill has.
+fn all_hints(config: &Config) -> Vec<String> {
+    let unknown = skills::library(config).map(|library| skills::unknown(config, &library));
+    let mut all = unknown.unwrap_or_default();
+    all.extend(hints(config));
+    all
+}
+
 /// The faults are the result of this command, so they are printed on standard output.
 fn check(file: Option<&Path>, args: JsonArgs) -> anyhow::Result<(String, Exit)> {
     let name = file.map_or_else(
@@ -123,12 +132,12 @@ fn check(file: Option<&Path>, args: JsonArgs) -> anyhow::Result<(String, Exit)> 
     match Config::load(file, &process_env) {
         Ok(config) if args.json => Ok((
             line(
-                &json!({"file": name, "faults": [], "defined": describe(&config), "hints": hints(&config)}),
+                &json!({"file": name, "faults": [], "defined": describe(&config), "hints": all_hints(&config)}),
             )?,
             Exit::Done,
         )),
         Ok(config) => {
-            let hints: String = hints(&config)
+            let hints: String = all_hints(&config)
                 .iter()
                 .map(|hint| format!("\n  {hint}"))
                 .collect();

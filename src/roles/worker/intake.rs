@@ -1,6 +1,7 @@
 //! `ConfiguredIntake`, which parses a received body into an alert and its plan, according to the worker's
 //! configuration.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use chrono::TimeDelta;
@@ -16,7 +17,9 @@ use tarsy_core::follow_up::{MAX_QUESTION_BYTES, Thread};
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::headers::PARENT_ID;
 use tarsy_core::intake::{self, IntakeError, question};
+use tarsy_core::plan::Plan;
 use tarsy_core::runbook::FetchedRunbook;
+use tarsy_core::skills::{Skill, SkillText};
 use tarsy_engine::plan::session_planner::{SessionPlanner, retry_of};
 use tarsy_engine::ports::{
     DeadReason, Intake, Planned, PrepareError, PreparedAlert, Received, Refusal,
@@ -24,6 +27,7 @@ use tarsy_engine::ports::{
 use tarsy_mask::Mask;
 use tarsy_mcp::Servers;
 use tarsy_runbooks::{FETCH_TIMEOUT, Runbooks};
+use tarsy_skills::Skills;
 use tarsy_store::Store;
 
 /// Bodies that are read at the same time.
@@ -36,6 +40,7 @@ pub struct ConfiguredIntake {
     intake: intake::Intake,
     store: Arc<Store>,
     runbooks: Runbooks,
+    skills: Skills,
     mask: Mask,
     readers: Arc<Semaphore>,
 }
@@ -50,6 +55,7 @@ impl ConfiguredIntake {
         worker_name: String,
     ) -> Self {
         let runbooks = Runbooks::new(&config.runbooks, FETCH_TIMEOUT, mask.clone());
+        let skills = Skills::new(&config.skills, mask.clone());
         let max_alert_bytes = usize::try_from(config.worker.max_alert_bytes).unwrap_or(usize::MAX);
         let intake =
             intake::Intake::new(config.sources.all()).with_max_alert_bytes(max_alert_bytes);
@@ -58,6 +64,7 @@ impl ConfiguredIntake {
             intake,
             store,
             runbooks,
+            skills,
             mask,
             readers: Arc::new(Semaphore::new(READERS)),
         }
@@ -134,6 +141,7 @@ impl ConfiguredIntake {
             question(body, &thread.alert.alert_type, hints(received).priority).map_err(refused)?;
         Ok(PreparedAlert {
             alert: masked::texts(&self.mask, asked),
+            runbook_skill: None,
             other_parts: Vec::new(),
             route: None,
             force: false,
@@ -191,17 +199,42 @@ impl Intake for ConfiguredIntake {
         received: &Received,
         prepared: &PreparedAlert,
     ) -> Result<Planned, PrepareError> {
-        match &prepared.thread {
+        let library = self.skills.current().await;
+        let skills = library.for_plans();
+        let alert = &prepared.alert;
+        let planner = &self.planner;
+        let planned = match &prepared.thread {
             Some(thread) => {
-                let asked = &prepared.alert;
-                self.planner.plan_question(received, thread, asked).await
+                planner
+                    .plan_question(received, thread, alert, &skills)
+                    .await?
             }
             None => {
-                let runbook = self.runbook(&prepared.alert);
-                self.planner.plan_alert(received, prepared, runbook).await
+                let runbook = self.runbook(alert);
+                planner
+                    .plan_alert(received, prepared, runbook, &skills)
+                    .await?
             }
-        }
+        };
+        // A plan names texts that are stored.
+        let texts = texts_of(&planned.plan, &skills);
+        let kept = self.store.keep_skill_texts(texts).await;
+        kept.map_err(PrepareError::Unavailable)?;
+        Ok(planned)
     }
+}
+
+/// The texts that the agents of a plan may load.
+fn texts_of(plan: &Plan, skills: &[Arc<Skill>]) -> Vec<SkillText> {
+    let agents = plan.stages.iter().flat_map(|stage| &stage.agents);
+    let names: BTreeSet<&str> = agents
+        .flat_map(|agent| &agent.skills)
+        .map(|skill| skill.name.as_str())
+        .collect();
+    let named = skills
+        .iter()
+        .filter(|skill| names.contains(skill.name.as_str()));
+    named.flat_map(|skill| skill.texts()).cloned().collect()
 }
 
 fn invalid_parent(detail: String) -> PrepareError {

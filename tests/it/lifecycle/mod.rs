@@ -13,6 +13,7 @@ mod chains;
 mod tools;
 mod session_scope;
 mod runbooks;
+mod skills;
 mod model_calls;
 mod cancel;
 mod clock;

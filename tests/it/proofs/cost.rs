@@ -78,6 +78,36 @@ async fn an_investigation_has_thirteen_statements_and_no_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn texts_of_skills_are_stored_once_and_cost_later_sessions_no_statement() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "---\ndescription: When it is slow\n---\nLook at the locks.";
+    std::fs::write(folder.path().join("pg.md"), text).unwrap();
+    let postgres = PostgresServer::start_with(&[&["fsync=off"], &LOGGED[..]].concat()).await;
+    let setup = Setup {
+        slots: 1,
+        lease: Duration::from_secs(300),
+        sections: &format!("skills: {{directories: ['{}']}}\n", folder.path().display()),
+        transcript: Some(paced(ITERATIONS, Duration::ZERO)),
+        database: Some(TestDatabase::empty_on(postgres.url())),
+        ..Setup::default()
+    };
+    let system = TestSystem::start_with(setup).await;
+    let (worker, _) = system.worker("w1").await;
+    worker.logged("claiming started").await;
+    investigate(&system, WARM_UP, WARM_UP).await;
+    investigate(&system, COUNT, WARM_UP + COUNT).await;
+    let log = postgres.log();
+    let statements = by_kind(&log);
+    let stored = statements
+        .iter()
+        .filter(|(words, _)| words.starts_with("Stores texts of skills"));
+    let stored: Vec<usize> = stored.map(|(_, count)| *count).collect();
+    assert_eq!(stored, [1]);
+    let rows = "SELECT count(*)::text FROM skill_texts";
+    assert_eq!(system.database.text(rows), "1");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_with_many_slots_opens_the_connections_of_its_pool_once() {
     const POOL_SIZE: usize = 4;
     const INVESTIGATIONS: usize = 20;

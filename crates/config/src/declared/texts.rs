@@ -9,6 +9,7 @@ use crate::url_pattern::UrlPattern as Address;
 use tarsy_core::public_url::PublicUrl;
 use tarsy_core::routing::Matcher;
 use tarsy_core::runbook::RunbookHost;
+use tarsy_core::skills::is_name;
 use tarsy_mask::OwnPattern;
 
 /// Defines the types of texts, each with its word in a schema and its reader.
@@ -58,6 +59,8 @@ texts! {
     RouteName "route-name" |field| text_of(field, is_route_name, "a name of at most 40 letters, digits, - and _");
     RouteMatcher "matcher" matcher;
     Reason "reason" |field| text_of(field, is_reason, "one line of at most 120 characters");
+    SkillName "skill-name" |field| text_of(field, is_name, SKILL_NAME);
+    SkillPattern "skill-pattern" |field| text_of(field, is_skill_pattern, SKILL_PATTERN);
     ChainName "agent-chain" |field| field.reference(&field.names().chains);
     AgentName "agent" |field| field.reference(&field.names().agents);
     ProviderName "llm-provider" |field| field.reference(&field.names().providers);
@@ -70,6 +73,8 @@ pub(crate) const PROJECT: &str = "the id of a project of Google Cloud, such as m
 const LOCATION: &str = "global, or a region such as europe-west4";
 const RUNBOOK_HOST: &str =
     "a host such as runbooks.example.com, wiki.example.com:8443, *.example.com, without a scheme";
+const SKILL_NAME: &str = "the name of a skill: 1 to 64 of a-z, 0-9 and -";
+const SKILL_PATTERN: &str = "the name of a skill, where * stands for any characters: pg-*";
 const MAX_PLAIN_NAME_BYTES: usize = 100;
 const MAX_ROUTE_NAME_CHARS: usize = 40;
 const MAX_REASON_CHARS: usize = 120;
@@ -107,6 +112,10 @@ fn is_plain_name(text: &str) -> bool {
     });
     let begins = text.starts_with(|first: char| first.is_ascii_alphanumeric());
     begins && is_plain && text.len() <= MAX_PLAIN_NAME_BYTES
+}
+
+fn is_skill_pattern(text: &str) -> bool {
+    is_name(&text.replace('*', "-"))
 }
 
 fn is_route_name(text: &str) -> bool {

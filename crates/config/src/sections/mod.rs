@@ -1,6 +1,6 @@
 //! The sections of a configuration file: each key with its meaning, default and accepted values.
 //!
-//! Agents are put together from `providers`, `native_tools`, `servers`, `settings` and `agents`;
+//! Agents are put together from `providers`, `native_tools`, `servers`, `skills`, `settings` and `agents`;
 //! `chains`, `synthesis` and `review` say which of them run, `routes` for which alerts. `worker`, `streams`,
 //! `retention`, `trust`, `web`, `notifications`, `sources` and `llm_service` configure the system around them.
 
@@ -8,6 +8,7 @@ pub(crate) mod native_tools;
 pub(crate) mod providers;
 pub(crate) mod servers;
 pub(crate) mod settings;
+pub(crate) mod skills;
 pub(crate) mod agents;
 pub(crate) mod chains;
 pub(crate) mod review;

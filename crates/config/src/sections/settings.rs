@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::native_tools::NativeTools;
 use crate::declared::forms::{As, Secs, Word, tokens};
-use crate::declared::texts::{ProviderName, ServerName, ToolPattern as ToolName};
+use crate::declared::texts::{
+    ProviderName, ServerName, SkillName, SkillPattern, ToolPattern as ToolName,
+};
 use crate::read::reader::Field;
 use crate::tool_pattern::ToolPattern;
 use crate::write::is_default;
@@ -37,6 +39,13 @@ pub struct Settings {
     /// the layer below. By default all of them.
     #[serde(with = "As::<Vec<ToolName>>", skip_serializing_if = "is_default")]
     pub tools: Option<Vec<ToolPattern>>,
+    /// The skills that the agent may load, as patterns of names; replaces the list of the layer below. By default all
+    /// of them.
+    #[serde(with = "As::<Vec<SkillPattern>>", skip_serializing_if = "is_default")]
+    pub skills: Option<Vec<String>>,
+    /// The names of the skills whose texts are a part of the agent's system message; those of all layers add up.
+    #[serde(with = "As::<Vec<SkillName>>", skip_serializing_if = "is_default")]
+    pub required_skills: Vec<String>,
     /// The number of model calls after which the conclusion is forced.
     #[serde(skip_serializing_if = "is_default")]
     #[schemars(range(min = 1, max = 1_000))]
@@ -105,6 +114,8 @@ impl Settings {
                 .clone()
                 .or_else(|| lower.mcp_servers.clone()),
             tools: self.tools.clone().or_else(|| lower.tools.clone()),
+            skills: self.skills.clone().or_else(|| lower.skills.clone()),
+            required_skills: joined(&lower.required_skills, &self.required_skills),
             max_iterations: self.max_iterations.or(lower.max_iterations),
             iteration_timeout: self.iteration_timeout.or(lower.iteration_timeout),
             wrap_up: self.wrap_up.or(lower.wrap_up),
@@ -153,6 +164,14 @@ impl Settings {
             }
         }
     }
+}
+
+/// The names of both lists, each once.
+fn joined(lower: &[String], upper: &[String]) -> Vec<String> {
+    let mut joined = lower.to_vec();
+    let new = upper.iter().filter(|name| !lower.contains(name));
+    joined.extend(new.cloned());
+    joined
 }
 
 #[cfg(test)]

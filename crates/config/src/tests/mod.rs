@@ -44,6 +44,8 @@ fn without_a_file_one_agent_investigates_everything_with_a_recording() {
         native_tools: NativeTools::default(),
         mcp_servers: None,
         tools: None,
+        skills: None,
+        required_skills: Vec::new(),
         max_iterations: Some(20),
         iteration_timeout: Some(Duration::from_secs(120)),
         wrap_up: None,

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::blanked::Blanked;
 use super::entry::{Entry, ProviderData, Role, ToolCall, ToolResult};
 use super::event_refs::heading;
 use super::results::{framed, indented_beside, numbered};
@@ -79,14 +80,14 @@ impl Message {
     }
 }
 
-/// The messages of `entries`, in order; `options` has one item for each entry. Facts have no message. Tool results up
-/// to entry number `elided` are replaced by a note, so that every call keeps a result and every result its number.
-pub fn messages(entries: &[Entry], options: &[RenderOptions], elided: u32) -> Vec<Message> {
+/// The messages of `entries`, in order; `options` has one item for each entry. Facts have no message. Blanked tool
+/// results are replaced by a note, so that every call keeps a result and every result its number.
+pub fn messages(entries: &[Entry], options: &[RenderOptions], blanked: Blanked) -> Vec<Message> {
     let numbered = (1_u32..).zip(entries.iter().zip(options));
     numbered
         .filter_map(
             |(number, (entry, options)): (u32, (&Entry, &RenderOptions))| {
-                let body = if number <= elided {
+                let body = if blanked.covers(number, entry) {
                     ResultBody::Elided
                 } else {
                     ResultBody::Full
@@ -293,7 +294,7 @@ mod tests {
             observation("d"),
         ];
         let contents = |shown: &[RenderOptions]| -> Vec<_> {
-            messages(&entries, shown, 4)
+            messages(&entries, shown, Blanked::up_to(4))
                 .into_iter()
                 .map(|m| (m.role, m.content))
                 .collect()
@@ -362,7 +363,7 @@ mod tests {
             })
         };
         let entries = [Entry::Answer(answer), result(true), result(false)];
-        let sent = messages(&entries, &[RenderOptions::default(); 3], 0);
+        let sent = messages(&entries, &[RenderOptions::default(); 3], Blanked::default());
         let seen: Vec<_> = sent
             .iter()
             .map(|message| (message.provider_data.clone(), message.is_error))
@@ -402,7 +403,10 @@ mod tests {
                 form: ResultForm::Indented,
                 ..RenderOptions::default()
             }; 2];
-            for (message, head) in messages(&entries, &shown, 0).iter().zip(heads) {
+            for (message, head) in messages(&entries, &shown, Blanked::default())
+                .iter()
+                .zip(heads)
+            {
                 let body = message.content.strip_prefix(head).unwrap();
                 assert!(
                     body.contains("pwned") && body.lines().count() >= 8,
@@ -415,7 +419,7 @@ mod tests {
                     "{body:?}"
                 );
             }
-            let elided = messages(&entries, &shown, 2);
+            let elided = messages(&entries, &shown, Blanked::up_to(2));
             assert!(elided.iter().zip(heads).all(|(message, head)| {
                 let rest = message.content.strip_prefix(head).unwrap();
                 rest.trim_start() == ELIDED && !rest.starts_with("    ")

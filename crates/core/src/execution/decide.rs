@@ -350,15 +350,12 @@ fn make_room(state: &State) -> Option<Decision> {
     }
     if state.concluding().is_some() {
         let target = if window.owes_room() { 0 } else { budget };
-        return window
-            .last_to_blank(target, tools, Elidable::All)
-            .map(|up_to| Decision::Append(vec![Entry::Elided { up_to }]));
+        let facts = window.to_blank(target, tools, Elidable::All);
+        return (!facts.is_empty()).then_some(Decision::Append(facts));
     }
-    let up_to = window.last_to_blank(budget / TARGET_DIVISOR, tools, Elidable::BeforeLastAnswer);
-    if let Some(up_to) = up_to
-        && window.refusals < 2
-    {
-        return Some(Decision::Append(vec![Entry::Elided { up_to }]));
+    let facts = window.to_blank(budget / TARGET_DIVISOR, tools, Elidable::BeforeLastAnswer);
+    if !facts.is_empty() && window.refusals < 2 {
+        return Some(Decision::Append(facts));
     }
     // A window of unknown size may be larger than assumed: then only a refusal of the provider counts.
     let known = configured > 0 || window.was_refused();

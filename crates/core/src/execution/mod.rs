@@ -17,5 +17,6 @@ mod repeats;
 pub mod recovery;
 pub mod event_refs;
 pub mod conversation;
+pub mod blanked;
 pub mod window;
 pub mod request;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::alert::policy::OnResolved;
 use super::clock::ClockPlan;
+use super::skills::SkillRef;
 
 pub use presentation::PresentationPlan;
 pub use provider::{NativeTool, NativeToolsMode, ProviderPlan, Thinking, ThinkingLevel};
@@ -167,6 +168,9 @@ pub struct AgentPlan {
     /// Whether an answer in the text format may have several read-only actions; otherwise its last one counts.
     #[serde(default, skip_serializing_if = "is_default")]
     pub several_actions: bool,
+    /// The skills that it may load, with the hashes of their texts; none in older plans.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<SkillRef>,
 }
 
 /// The spelling of names of tools in texts for the model.

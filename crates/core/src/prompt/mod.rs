@@ -65,6 +65,8 @@ pub struct Briefing<'a> {
     /// The alert's runbook, if tarsy has fetched it or tried to.
     pub fetched: Option<&'a FetchedRunbook>,
     pub options: PromptOptions<'a>,
+    /// The sections about its skills; may be empty.
+    pub skills: &'a str,
 }
 
 /// The texts that a plan freezes.
@@ -185,6 +187,7 @@ pub(super) fn system_of(template: &str, answer_form: &str, briefing: &Briefing<'
     } else {
         paragraph(&render(INSTRUCTIONS, &[("text", text)]))
     };
+    let instructions = instructions + briefing.skills;
     let values = [
         ("agent", briefing.agent),
         ("max_iterations", &briefing.max_iterations.to_string()),

@@ -543,13 +543,10 @@ fn shortening_the_conversation_forgives_only_a_full_context_window() {
         source: FailureSource::Model,
         code: code.to_owned(),
     };
-    let mut state = simulation.replay(vec![
-        failed("context_window_exceeded"),
-        Entry::Elided { up_to: 1 },
-    ]);
+    let mut state = simulation.replay(vec![failed("context_window_exceeded"), Entry::elided(1)]);
     assert_eq!((state.model_failure(), state.model_failures()), (None, 0));
     state.apply(failed("max_retries"));
-    state.apply(Entry::Elided { up_to: 2 });
+    state.apply(Entry::elided(2));
     assert_eq!(
         (state.model_failure(), state.model_failures()),
         (Some("max_retries"), 1)
@@ -578,9 +575,7 @@ fn a_result_that_was_removed_may_be_fetched_again() {
                 },
             ),
         ]);
-        journal.push(Entry::Elided {
-            up_to: u32::try_from(journal.len()).unwrap(),
-        });
+        journal.push(Entry::elided(u32::try_from(journal.len()).unwrap()));
     }
     let state = Simulation::new(NATIVE, 9, vec![]).replay(journal);
     assert!(!state.refuses_calls() && !state.needs_repeat_feedback());

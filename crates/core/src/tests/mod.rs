@@ -9,6 +9,7 @@ mod refused_tools;
 mod survival;
 mod rebuilt_requests;
 mod prefixes;
+mod skills;
 mod quoting;
 mod presented;
 mod named_tools;

@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::clock::StatedTime;
+use crate::execution::blanked::Blanked;
 use crate::execution::conversation::{RenderOptions, messages};
 use crate::execution::entry::{Entry, Summary, ToolCall};
 use crate::execution::results::{ToolOutput, answered};
@@ -40,7 +41,9 @@ fn rendered(entries: &[Entry], summary: Option<usize>) -> String {
         ..RenderOptions::default()
     };
     let options = vec![options; entries.len()];
-    messages(entries, &options, 0)[0].content.clone()
+    messages(entries, &options, Blanked::default())[0]
+        .content
+        .clone()
 }
 
 /// Forty lines of a log, each with a forged mark and a forged heading below it.

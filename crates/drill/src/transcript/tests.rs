@@ -153,6 +153,7 @@ fn a_transcript_of_an_agent_matches_only_its_prompt_in_every_strategy() {
             runbooks: &[],
             fetched: None,
             options: PromptOptions::default(),
+            skills: "",
         };
         let system = system_message(&briefing);
         assert!(

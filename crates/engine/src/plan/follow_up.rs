@@ -1,10 +1,13 @@
 //! The plan of a follow-up question: one agent of the investigation's chain, with the present configuration and
 //! separate prompts. Pure.
 
+use std::sync::Arc;
+
 use super::agent_tools::servers_for;
 use super::error::{PlanError, undefined};
 use super::planner::{AgentRequest, agent_plan, callable, names_of};
 use super::route::{Route, choose};
+use super::skills::Material;
 use super::stage_agents::{agents_with_settings, strategy};
 use crate::ports::Listing;
 use tarsy_config::{Config, Settings};
@@ -12,6 +15,7 @@ use tarsy_core::alert::policy::OnResolved;
 use tarsy_core::follow_up::{STAGE, Thread, prompts};
 use tarsy_core::plan::{AgentPlan, AnswerCheck, FORMAT_VERSION, Plan, StagePlan, SuccessPolicy};
 use tarsy_core::read_result;
+use tarsy_core::skills::Skill;
 
 /// The agent that answers: the first one of the chain that may call tools, otherwise its first one.
 struct Answerer<'a> {
@@ -47,6 +51,15 @@ pub fn servers_of(config: &Config, route: &Route<'_>) -> Vec<String> {
     servers
 }
 
+/// A question about an investigation.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    pub thread: &'a Thread,
+    pub question: &'a str,
+    /// The present skills.
+    pub skills: &'a [Arc<Skill>],
+}
+
 /// Makes the plan of a question. `listing` has the tools that the agent's servers offer now.
 ///
 /// # Errors
@@ -54,8 +67,7 @@ pub fn servers_of(config: &Config, route: &Route<'_>) -> Vec<String> {
 pub fn plan(
     config: &Config,
     route: &Route<'_>,
-    thread: &Thread,
-    question: &str,
+    asked: &Asked<'_>,
     listing: &Listing,
 ) -> Result<Plan, PlanError> {
     let Answerer { name, settings } =
@@ -73,17 +85,20 @@ pub fn plan(
         name,
         instructions: &defined.instructions,
         settings: &settings,
-        runbook: None,
+        material: &Material {
+            skills: asked.skills,
+            ..Material::default()
+        },
         reader: read_result::thread_spec(),
     };
     let agent = agent_plan(
         config,
         &request,
-        |briefing| prompts(briefing, thread, question),
+        |briefing| prompts(briefing, asked.thread, asked.question),
         &listing,
     )?;
     let agent = AgentPlan {
-        citable: Some(thread.citable()),
+        citable: Some(asked.thread.citable()),
         answer_check: AnswerCheck::Once,
         checks_figures: false,
         ..agent
@@ -150,6 +165,14 @@ agent_chains:
 defaults: {llm_provider: small}
 "#;
 
+    fn asked<'a>(thread: &'a Thread, question: &'a str) -> Asked<'a> {
+        Asked {
+            thread,
+            question,
+            skills: &[],
+        }
+    }
+
     fn thread(chain: &str) -> Thread {
         Thread {
             root: SessionId::parse("0198b2c4-5d6e-7f80-9a1b-2c3d77d0b3aa").unwrap(),
@@ -194,7 +217,7 @@ defaults: {llm_provider: small}
             tools,
             unavailable: vec![],
         };
-        let plan = plan(&config, &route, &thread, "Is it over?", &listing).unwrap();
+        let plan = plan(&config, &route, &asked(&thread, "Is it over?"), &listing).unwrap();
         let [stage] = plan.stages.as_slice() else {
             panic!("one stage")
         };
@@ -243,7 +266,13 @@ defaults: {llm_provider: small}
         let names = |chain: &str| {
             let thread = thread(chain);
             let route = route(&config, &thread, None).unwrap();
-            let plan = plan(&config, &route, &thread, "why?", &Listing::default()).unwrap();
+            let plan = plan(
+                &config,
+                &route,
+                &asked(&thread, "why?"),
+                &Listing::default(),
+            )
+            .unwrap();
             plan.stages[0].agents[0]
                 .providers
                 .iter()
@@ -276,7 +305,7 @@ defaults: {llm_provider: small}
             let config = Config::parse("f", &text, &|_| None).unwrap();
             let thread = thread("web");
             let route = route(&config, &thread, None).unwrap();
-            let plan = plan(&config, &route, &thread, "Restart it!", &listing).unwrap();
+            let plan = plan(&config, &route, &asked(&thread, "Restart it!"), &listing).unwrap();
             let agent = &plan.stages[0].agents[0];
             let names: Vec<String> = agent.tools.iter().map(|tool| tool.name.clone()).collect();
             (
@@ -303,7 +332,13 @@ defaults: {llm_provider: small}
         let thread = thread("plain");
         let route = route(&config, &thread, None).unwrap();
         assert_eq!(servers_of(&config, &route), Vec::<String>::new());
-        let plan = plan(&config, &route, &thread, "why?", &Listing::default()).unwrap();
+        let plan = plan(
+            &config,
+            &route,
+            &asked(&thread, "why?"),
+            &Listing::default(),
+        )
+        .unwrap();
         assert_eq!(
             (plan.stages.len(), plan.stages[0].agents[0].strategy),
             (1, Strategy::SingleCall)

@@ -11,6 +11,7 @@ pub mod narrowing;
 mod presentation;
 mod summaries;
 mod review;
+pub mod skills;
 pub mod planner;
 mod stage_agents;
 pub mod follow_up;

@@ -7,6 +7,7 @@ use super::provider_choices::providers;
 use super::stage_agents::{agents_of, needs_synthesis, settings, synthesis};
 use tarsy_config::{AgentChain, Config, ReviewCondition, Settings};
 use tarsy_core::alert::{Alert, Severity};
+use tarsy_core::load_skill;
 use tarsy_core::plan::{
     AgentPlan, Limits, ReviewWhen, StagePlan, Strategy, SuccessPolicy, ToolSpec,
 };
@@ -74,7 +75,8 @@ fn reviewer(
 ) -> Result<AgentPlan, PlanError> {
     let looks = reviewed.looks();
     let mut tools = looks.tools.clone();
-    tools.retain(|tool: &ToolSpec| tool.read_only);
+    // A skill says how to look, and the reviewer has one look.
+    tools.retain(|tool: &ToolSpec| tool.read_only && tool.name != load_skill::TOOL);
     let strategy = if tools.is_empty() {
         Strategy::SingleCall
     } else {
@@ -107,6 +109,7 @@ fn reviewer(
         runbooks: &[],
         fetched: None,
         options: PromptOptions::default(),
+        skills: "",
     };
     let texts = review(&briefing, alert);
     Ok(AgentPlan {
@@ -122,6 +125,7 @@ fn reviewer(
         summaries: None,
         reviews: true,
         several_actions: false,
+        skills: Vec::new(),
         presentation: looks.presentation.clone(),
         tools,
         ..reviewed.agent.clone()
@@ -147,6 +151,7 @@ mod tests {
     use super::*;
     use crate::plan::planner::plan;
     use crate::plan::route::choose;
+    use crate::plan::skills::Material;
     use crate::ports::Listing;
     use tarsy_core::plan::{FORMAT_VERSION, Plan, REVIEW_VERSION};
     use tarsy_core::testing::{alert, changing_tool, read_only_tool};
@@ -181,7 +186,7 @@ defaults: {chain: one, llm_provider: small}
             ],
             unavailable: vec![],
         };
-        plan(&config, &route, &alert, &listing, None).unwrap()
+        plan(&config, &route, &alert, &listing, &Material::default()).unwrap()
     }
 
     fn review_of(plan: &Plan) -> &StagePlan {

@@ -59,6 +59,7 @@ mod tests {
     use super::*;
     use crate::plan::planner::plan;
     use crate::plan::route::choose;
+    use crate::plan::skills::Material;
     use crate::ports::Listing;
     use tarsy_core::testing::{alert, read_only_tool};
 
@@ -83,7 +84,7 @@ defaults: {{llm_provider: large}}
             &choose(&config, "", None).unwrap(),
             &alert(""),
             &listing,
-            None,
+            &Material::default(),
         )
         .unwrap();
         plan.stages[0].agents[0].summaries.clone()

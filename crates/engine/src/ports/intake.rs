@@ -80,6 +80,8 @@ pub struct PreparedAlert {
     pub alert: Alert,
     /// The other alerts of the same body, which have no separate messages yet.
     pub other_parts: Vec<u32>,
+    /// The skill that takes the place of a runbook, which the alert does not name.
+    pub runbook_skill: Option<String>,
     /// The route that matched it.
     pub route: Option<AlertRoute>,
     /// The producer asks for a new investigation: the cooldown does not cover this alert.

@@ -19,6 +19,7 @@ use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::plan::{ProviderPlan, Strategy, SuccessPolicy};
 pub use tarsy_core::read_result::{StoredResult, Timeline};
 use tarsy_core::review::Review;
+use tarsy_core::skills::TextHash;
 use tarsy_core::summary::fields;
 use tarsy_core::timeline::{EventDraft, EventType};
 
@@ -102,6 +103,12 @@ pub trait Journal: Send + Sync + 'static {
         timeline: Timeline,
         event: u32,
     ) -> impl Future<Output = Result<Option<StoredResult>, StoreError>> + Send;
+
+    /// The stored texts of skills with these hashes, as far as they are stored.
+    fn skill_texts(
+        &self,
+        hashes: Vec<TextHash>,
+    ) -> impl Future<Output = Result<BTreeMap<TextHash, String>, StoreError>> + Send;
 
     /// The updates of the session's alert after this number, in order.
     fn alert_updates(

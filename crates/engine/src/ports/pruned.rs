@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 /// The tables that rows are deleted from.
-pub const PRUNED_TABLES: [&str; 13] = [
+pub const PRUNED_TABLES: [&str; 14] = [
     "alerts",
     "alert_sessions",
     "alert_updates",
     "session_plans",
     "session_recoveries",
     "session_words",
+    "skill_texts",
     "stages",
     "agent_executions",
     "entries",

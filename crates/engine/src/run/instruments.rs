@@ -69,7 +69,7 @@ pub(super) fn facts(ids: Ids, state: &State, entries: &[Entry]) {
     for entry in entries {
         if let Some(answer) = entry.answer() {
             refused_tools(ids, state, answer);
-        } else if let Entry::Elided { up_to } = entry {
+        } else if let Entry::Elided { up_to, .. } = entry {
             tracing::info!(%session_id, %execution_id, up_to, "conversation shortened: its oldest tool results are left out");
             metrics::counter!("tarsy_context_elisions_total").increment(1);
         } else if let Entry::Concluding { reason } = entry {

@@ -9,11 +9,9 @@ use tracing::Instrument as _;
 use super::control::{Control, Interrupted};
 use super::instruments;
 use super::performed::{Performed, millis};
-use crate::ports::{
-    Journal, Lease, StoreError, Timeline, ToolCallRecord, ToolCallState, ToolReply, ToolRequest,
-    Tools,
-};
+use crate::ports::{Journal, Lease, ToolCallRecord, ToolCallState, ToolReply, ToolRequest, Tools};
 use crate::trace::gen_ai;
+use tarsy_core::built_in::BuiltInTool;
 use tarsy_core::execution::entry::{Entry, ToolCall};
 use tarsy_core::execution::results::{
     CallError, NOT_FINISHED, ToolOutput, answered, lost, no_time_left, not_finished, not_reached,
@@ -23,13 +21,11 @@ use tarsy_core::execution::state::State;
 use tarsy_core::execution::unmasked::Arguments;
 use tarsy_core::plan::{AgentPlan, Strategy, ToolSpec};
 use tarsy_core::projection::MeasuredTool;
-use tarsy_core::read_result::{self, Request};
+use tarsy_core::read_result;
 use tarsy_core::readable::presentation::present;
 
 /// Read-only calls of one answer that run at the same time; a model may ask for any number.
 const MAX_CONCURRENT: usize = 16;
-/// The time for which a stored result is searched; a call that needs more says how far it came.
-const MAX_READ_TIME: Duration = Duration::from_millis(200);
 
 /// The label of a call whose tool the plan does not have.
 const UNKNOWN_SERVER: &str = "other";
@@ -37,7 +33,7 @@ const UNKNOWN_SERVER: &str = "other";
 /// The calls of one decision. All of them together have the rest of the iteration.
 pub(super) struct Batch<'a, T, J> {
     pub(super) tools: &'a T,
-    /// For the built-in tool, which reads stored results.
+    /// For the built-in tools, which read from the store.
     pub(super) journal: &'a J,
     pub(super) lease: Lease,
     pub(super) control: &'a Control,
@@ -112,9 +108,9 @@ impl<T: Tools, J: Journal> Batch<'_, T, J> {
         };
         let spec = self.state.plan().tool(&call.tool);
         let span = gen_ai::execute_tool(&call, spec);
-        if call.tool == read_result::TOOL {
+        if let Some(tool) = BuiltInTool::named(&call.tool) {
             let reply = self
-                .read_result(&sent.arguments)
+                .built_in(tool, &sent.arguments)
                 .instrument(span.clone())
                 .await?;
             gen_ai::replied(&span, &reply);
@@ -171,32 +167,6 @@ impl<T: Tools, J: Journal> Batch<'_, T, J> {
     fn is_behind_soft_deadline(&self) -> bool {
         self.soft_deadline
             .is_some_and(|soft| Instant::now() >= soft)
-    }
-
-    /// The reply of the built-in tool. An invalid call is an answer; an unavailable store releases the session.
-    async fn read_result(&self, arguments: &str) -> Result<ToolReply, StoreError> {
-        let plan = self.state.plan();
-        let default = if plan.citable.is_some() {
-            Timeline::Investigation
-        } else {
-            Timeline::Own
-        };
-        let read = match Request::parse(arguments, default) {
-            Err(fault) => Err(fault),
-            Ok(request) => {
-                let stored = self
-                    .journal
-                    .result(self.lease.session_id, request.timeline, request.event)
-                    .await?;
-                let began = Instant::now();
-                read_result::answer(&request, stored.as_ref(), plan, &|| {
-                    began.elapsed() < MAX_READ_TIME
-                })
-            }
-        };
-        let is_error = read.is_err();
-        let content = read.unwrap_or_else(|fault| fault);
-        Ok(ToolReply::Answered { content, is_error })
     }
 
     fn remaining(&self) -> Duration {

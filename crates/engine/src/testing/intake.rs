@@ -64,6 +64,7 @@ impl Intake for FakeIntake {
             Vec::new()
         };
         Ok(PreparedAlert {
+            runbook_skill: None,
             alert,
             other_parts,
             route: None,

@@ -13,6 +13,7 @@ use tarsy_core::execution::event_refs::{RecordedEntry, event_of_each_entry};
 use tarsy_core::execution::recovery::{LostCall, Recovery};
 use tarsy_core::execution::request::rebuilt::StoredCall;
 use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::skills::TextHash;
 use tarsy_core::timeline::{EventDraft, EventType};
 
 /// The time at which the disk, and with it the worker, dies: at the n-th write, before or after it is written. `Hold`
@@ -45,6 +46,7 @@ pub(crate) struct Disk {
     /// The updates are committed before the write with this number.
     pub(crate) updates_from: u32,
     pub end: Option<SessionEnd>,
+    pub skill_texts: BTreeMap<TextHash, String>,
     /// Iteration, attempt and epoch of the checkpoints with events, per execution.
     pub shown: BTreeMap<ExecutionId, Vec<(u32, u32, u32)>>,
     pub epoch: u32,
@@ -174,6 +176,15 @@ impl Journal for FakeJournal {
             tool: record.call.tool.clone(),
             text: record.result.clone(),
         }))
+    }
+
+    async fn skill_texts(
+        &self,
+        hashes: Vec<TextHash>,
+    ) -> Result<BTreeMap<TextHash, String>, StoreError> {
+        let mut texts = self.disk.lock().skill_texts.clone();
+        texts.retain(|hash, _| hashes.contains(hash));
+        Ok(texts)
     }
 
     async fn alert_updates(

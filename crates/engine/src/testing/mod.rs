@@ -77,6 +77,7 @@ impl Scene {
             updates_from: 0,
             end: None,
             shown: BTreeMap::new(),
+            skill_texts: BTreeMap::new(),
             epoch: 1,
             writes: 0,
             death: Death::Never,

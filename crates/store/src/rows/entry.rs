@@ -243,7 +243,7 @@ mod tests {
             Entry::Concluding {
                 reason: StopReason::MaxIterations,
             },
-            Entry::Elided { up_to: 4 },
+            Entry::elided(4),
             Entry::Summarised(Summary {
                 call_id: "c1".into(),
                 content: "3 pods".into(),

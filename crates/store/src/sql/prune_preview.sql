@@ -38,3 +38,4 @@ UNION ALL SELECT 'llm_interactions', count(*) FROM llm_interactions t JOIN alert
           WHERE s.settled_at < c.llm_interactions OR s.session_id IN (TABLE whole)
 UNION ALL SELECT 'tool_interactions', count(*) FROM tool_interactions t JOIN alert_sessions s USING (session_id), cutoff c
           WHERE s.settled_at < c.tool_interactions OR s.session_id IN (TABLE whole)
+UNION ALL SELECT 'skill_texts', count(*) FROM skill_texts t, cutoff c WHERE t.used_at < c.sessions - interval '14 days'

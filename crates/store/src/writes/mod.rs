@@ -14,3 +14,4 @@ pub(crate) mod recover;
 pub mod notify;
 pub mod prune;
 pub mod words;
+pub mod skill_texts;

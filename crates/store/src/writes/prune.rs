@@ -32,6 +32,13 @@ pub(crate) struct PruneSessions {
 
 statement!(PruneSessions, "prune_sessions.sql" -> (Text, BigInt), [age, limit]);
 
+pub(crate) struct PruneSkillTexts {
+    age: f64,
+    limit: i64,
+}
+
+statement!(PruneSkillTexts, "prune_skill_texts.sql" -> (Text, BigInt), [age, limit]);
+
 pub(crate) struct PreviewPrune {
     sessions: Option<f64>,
     alerts: Option<f64>,
@@ -138,6 +145,11 @@ fn prune(
             limit,
         };
         counted.extend((&sessions).get_results::<DeletedRow>(connection)?);
+        let texts = PruneSkillTexts {
+            age: age.as_secs_f64(),
+            limit,
+        };
+        counted.extend((&texts).get_results::<DeletedRow>(connection)?);
     }
     Ok(counted)
 }

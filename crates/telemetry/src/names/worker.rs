@@ -73,6 +73,7 @@ const DB_OPERATIONS: &[&str] = &[
     "recover",
     "prune",
     "words",
+    "skills",
     "probe",
     "notify_claim",
     "notify_record",
@@ -160,6 +161,7 @@ pub(super) const WORKER: &[Metric] = &[
     gauge("tarsy_notifications_oldest_seconds", "how long the oldest notification has been due; 0 if none is"),
     counter("tarsy_runbook_fetches_total", "runbooks requested from their hosts; a page of the last minutes is not")
         .by("outcome", &["fetched", "failed", "timed_out"]),
+    counter("tarsy_skills_loaded_total", "texts of skills that agents have loaded"),
     counter("tarsy_sessions_without_tools_total", "sessions opened without the tools of an unavailable MCP server"),
     counter("tarsy_sessions_released_total", "sessions released for another worker").by(
         "reason",

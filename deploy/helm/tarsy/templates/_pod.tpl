@@ -126,6 +126,11 @@ resources: {{- toYaml .values.resources | nindent 2 }}
 {{- if and (ne .component "test") (include "tarsy.hasConfig" .root) -}}true{{- end -}}
 {{- end -}}
 
+{{/* The ConfigMap with the skills; only workers read it, and the init container that migrates has the mounts of a worker. */}}
+{{- define "tarsy.readsSkills" -}}
+{{- if and (eq .component "worker") .root.Values.skills.existingConfigMap -}}true{{- end -}}
+{{- end -}}
+
 {{- define "tarsy.mounts" -}}
 - {name: tmp, mountPath: /tmp}
 {{- if include "tarsy.keepsPodState" . }}
@@ -133,6 +138,9 @@ resources: {{- toYaml .values.resources | nindent 2 }}
 {{- end }}
 {{- if include "tarsy.readsConfig" . }}
 - {name: config, mountPath: /etc/tarsy, readOnly: true}
+{{- end }}
+{{- if include "tarsy.readsSkills" . }}
+- {name: skills, mountPath: /etc/tarsy-skills, readOnly: true}
 {{- end }}
 {{- if include "tarsy.files" . | fromYamlArray }}
 - {name: secrets, mountPath: /var/run/secrets/tarsy, readOnly: true}
@@ -156,6 +164,10 @@ resources: {{- toYaml .values.resources | nindent 2 }}
     defaultMode: 0444
     items:
       - {key: {{ include "tarsy.configKey" . | quote }}, path: tarsy.yaml}
+{{- end }}
+{{- if include "tarsy.readsSkills" . }}
+- name: skills
+  configMap: {name: {{ .root.Values.skills.existingConfigMap | quote }}, defaultMode: 0444}
 {{- end }}
 {{- include "tarsy.secretVolume" . }}
 {{- with .values.extraVolumes }}

@@ -146,6 +146,7 @@ fn react_question(timeout: Duration) -> Question {
         runbooks: &[],
         fetched: None,
         options: PromptOptions::default(),
+        skills: "",
     };
     Question {
         messages: vec![

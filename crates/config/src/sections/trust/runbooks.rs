@@ -4,11 +4,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::declared::forms::As;
-use crate::declared::texts::{RunbookHostName, Text, VariableName};
+use crate::declared::texts::{RouteMatcher, RunbookHostName, SkillName, Text, Url, VariableName};
 use crate::read::reader::Field;
 use crate::secret::SecretSource;
 use crate::write::is_default;
-use tarsy_core::runbook::RunbookHost;
+use tarsy_core::routing::{Facts, Matcher};
+use tarsy_core::runbook::{RunbookHost, is_listed};
+
+/// The words of what the key `match` accepts.
+const MATCHERS: &str = "a list of matchers, such as ['team=\"storage\"']";
 
 /// The hosts whose runbooks are fetched and shown to the agents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -24,6 +28,39 @@ pub struct Runbooks {
     /// Certificate authorities in PEM, in addition to those of the system.
     #[serde(with = "As::<Text>", skip_serializing_if = "is_default")]
     pub ca_file: Option<String>,
+    /// The runbooks of alerts that name none, in their order: the first one counts whose matchers all hold.
+    #[serde(skip_serializing_if = "is_default")]
+    pub default: Vec<DefaultRunbook>,
+}
+
+/// A runbook for alerts that name none: a skill, or a page.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+pub struct DefaultRunbook {
+    /// All of them have to hold; an empty list holds for every alert.
+    #[serde(rename = "match", with = "As::<Vec<RouteMatcher>>")]
+    #[schemars(extend("x-required" = MATCHERS))]
+    pub matchers: Vec<Matcher>,
+    /// The name of a skill.
+    #[serde(with = "As::<SkillName>", skip_serializing_if = "is_default")]
+    pub skill: Option<String>,
+    /// A page of a listed host.
+    #[serde(with = "As::<Url>", skip_serializing_if = "is_default")]
+    pub url: Option<String>,
+}
+
+impl DefaultRunbook {
+    fn check(&self, field: &Field<'_>, listed: &[RunbookHost]) {
+        // A value with a fault of its own is absent here.
+        if field.has("skill") == field.has("url") {
+            field.fault("one runbook is expected: either skill or url".to_owned());
+        } else if let Some(url) = &self.url
+            && !is_listed(listed, url)
+        {
+            let field = field.at("url");
+            field.fault("its host is in neither of hosts and private_hosts".to_owned());
+        }
+    }
 }
 
 impl Runbooks {
@@ -36,11 +73,20 @@ impl Runbooks {
                 source.check(&field);
             }
         }
+        for (default, field) in self.default.iter().zip(field.items("default")) {
+            default.check(&field, &self.listed());
+        }
     }
 
     /// All entries of both lists.
     pub fn sources(&self) -> impl Iterator<Item = &RunbookSource> {
         self.hosts.iter().chain(&self.private_hosts)
+    }
+
+    /// The runbook of an alert with these facts that names none.
+    pub fn default_of(&self, facts: &Facts) -> Option<&DefaultRunbook> {
+        let mut defaults = self.default.iter();
+        defaults.find(|default| default.matchers.iter().all(|known| known.matches(facts)))
     }
 
     /// All listed hosts.

@@ -6,6 +6,7 @@
 mod about;
 mod alert_updated;
 mod finish;
+mod loaded_skills;
 mod not_sent;
 mod refused_tool;
 mod stop_reason;
@@ -25,6 +26,7 @@ pub use crate::summary::{Mark, with_text};
 pub use about::{About, Fault};
 pub use alert_updated::AlertUpdated;
 pub use finish::Finish;
+pub use loaded_skills::LoadedSkills;
 pub use not_sent::NotSent;
 pub use refused_tool::RefusedTool;
 pub use stop_reason::StopReason;
@@ -85,7 +87,12 @@ pub enum Entry {
     /// Fact: the next answer is the last one.
     Concluding { reason: StopReason },
     /// Fact: the conversation has a note in place of each tool result up to this entry number (from 1).
-    Elided { up_to: u32 },
+    Elided {
+        up_to: u32,
+        /// The texts of skills up to it.
+        #[serde(default, skip_serializing_if = "LoadedSkills::are_blanked")]
+        skills: LoadedSkills,
+    },
     /// Fact: a summary stands in the place of a long result, or could not be made.
     Summarised(Summary),
     /// Fact: a deadline, a cancel request or a budget stops the execution.
@@ -281,6 +288,14 @@ pub enum Outcome {
 }
 
 impl Entry {
+    /// Blanks all results up to this entry number.
+    pub fn elided(up_to: u32) -> Self {
+        Self::Elided {
+            up_to,
+            skills: LoadedSkills::Blanked,
+        }
+    }
+
     /// A message of the loop on which no decision depends.
     pub(crate) fn feedback(content: impl Into<String>) -> Self {
         Self::Feedback {

@@ -30,15 +30,15 @@ impl State {
         self.naming_refused(conversation::messages(
             &self.entries,
             &self.options,
-            self.window.elided(),
+            self.window.blanked(),
         ))
     }
 
     /// The entries of [`Self::messages`], in the same order: those with a role.
     pub(crate) fn message_sources(&self) -> Vec<MessageSource> {
-        let elided = self.window.elided();
+        let blanked = self.window.blanked();
         let form = |entry: u32, of: &Entry, summary: Option<usize>| match summary {
-            _ if of.result().is_some() && entry <= elided => MessageForm::Blanked,
+            _ if of.result().is_some() && blanked.covers(entry, of) => MessageForm::Blanked,
             Some(_) => MessageForm::Summarised,
             None => MessageForm::Whole,
         };

@@ -205,7 +205,7 @@ impl State {
                 self.failures = Failures::default();
                 (self.empty_answers, self.cut_answers) = (0, 0);
             }
-            Entry::Elided { up_to } => {
+            Entry::Elided { up_to, .. } => {
                 self.repeats.blank(*up_to);
                 // The results were blanked because the provider refused the request: that failure is handled.
                 if owed_room {

@@ -6,8 +6,9 @@
 
 use std::collections::VecDeque;
 
+use super::blanked::{Blanked, Origin};
 use super::conversation::{self, RenderOptions, ResultBody};
-use super::entry::{Entry, FailureSource, Finish};
+use super::entry::{Entry, FailureSource, Finish, LoadedSkills};
 use crate::plan::AgentPlan;
 use crate::vocabulary::ErrorCode;
 
@@ -89,6 +90,8 @@ struct Kept {
     number: u32,
     bytes: u64,
     blanked_bytes: u64,
+    /// Texts of skills are blanked last.
+    origin: Origin,
 }
 
 /// The estimated use of the context window.
@@ -100,7 +103,7 @@ pub struct Window {
     bytes: u64,
     entries: u32,
     results: VecDeque<Kept>,
-    elided: u32,
+    blanked: Blanked,
     /// Number of the last answer's entry.
     last_answer: u32,
     /// The part of `bytes` that only the current provider is sent: its own form of its answers.
@@ -158,14 +161,17 @@ impl Window {
                 self.refusals += 1;
                 self.owes_room = true;
             }
-            Entry::ToolResult(_) | Entry::Observation(_) if self.entries > self.elided => {
+            Entry::ToolResult(_) | Entry::Observation(_)
+                if !self.blanked.covers(self.entries, entry) =>
+            {
                 self.results.push_back(Kept {
                     number: self.entries,
                     bytes: conversation::bytes(entry, options, ResultBody::Full),
                     blanked_bytes: conversation::bytes(entry, options, ResultBody::Elided),
+                    origin: Origin::of_entry(entry),
                 });
             }
-            Entry::Elided { up_to } => self.blank(*up_to),
+            Entry::Elided { up_to, skills } => self.blank(*up_to, *skills),
             Entry::Switched { .. } => self.switch(),
             Entry::Concluding { .. } => self.owes_room = false,
             Entry::Prompt { .. }
@@ -181,7 +187,7 @@ impl Window {
             | Entry::Stopped { .. }
             | Entry::Ended { .. } => {}
         }
-        let body = if self.entries <= self.elided {
+        let body = if self.blanked.covers(self.entries, entry) {
             ResultBody::Elided
         } else {
             ResultBody::Full
@@ -212,17 +218,20 @@ impl Window {
         }
     }
 
-    fn blank(&mut self, up_to: u32) {
+    fn blank(&mut self, up_to: u32, skills: LoadedSkills) {
         self.owes_room = false;
-        self.elided = self.elided.max(up_to);
-        while let Some(result) = self.results.pop_front_if(|result| result.number <= up_to) {
+        self.blanked.add(up_to, skills);
+        let blanked = self.blanked;
+        let is_gone = |result: &Kept| blanked.covers_result(result.number, result.origin);
+        for result in self.results.iter().filter(|result| is_gone(result)) {
             self.bytes = (self.bytes + result.blanked_bytes).saturating_sub(result.bytes);
         }
+        self.results.retain(|result| !is_gone(result));
     }
 
-    /// The last entry number up to which results are blanked.
-    pub fn elided(&self) -> u32 {
-        self.elided
+    /// The results that are blanked.
+    pub fn blanked(&self) -> Blanked {
+        self.blanked
     }
 
     /// Estimated tokens of the next request.
@@ -261,30 +270,73 @@ impl Window {
         self.refusals > 0
     }
 
-    /// The last result to blank so that at most `target` tokens are left, or as few as possible; `None` if blanking
-    /// frees nothing.
-    pub(super) fn last_to_blank(
+    /// The facts that blank results so that at most `target` tokens are left, or as few as possible; none if blanking
+    /// frees nothing. Texts of skills stay as long as the other results free enough.
+    pub(super) fn to_blank(
         &self,
         target: u64,
         tools: ToolBinding,
         elidable: Elidable,
-    ) -> Option<u32> {
+    ) -> Vec<Entry> {
         let before = self.request_bytes(tools);
-        let mut bytes = before;
-        let mut up_to = None;
         let end = match elidable {
             Elidable::All => u32::MAX,
             Elidable::BeforeLastAnswer => self.last_answer,
         };
-        for result in self.results.iter().take_while(|result| result.number < end) {
-            if self.rate.tokens_of(bytes) <= target && bytes < before {
+        let mut freed = Freed {
+            before,
+            bytes: before,
+            target,
+            up_to: None,
+        };
+        let mut facts = Vec::new();
+        let results = || self.results.iter().take_while(|result| result.number < end);
+        self.free(
+            &mut freed,
+            results().filter(|result| result.origin == Origin::Others),
+        );
+        let skills = if results().any(|result| result.origin == Origin::Skills) {
+            LoadedSkills::Kept
+        } else {
+            LoadedSkills::Blanked
+        };
+        facts.extend(
+            freed
+                .up_to
+                .take()
+                .map(|up_to| Entry::Elided { up_to, skills }),
+        );
+        self.free(
+            &mut freed,
+            results().filter(|result| result.origin == Origin::Skills),
+        );
+        facts.extend(freed.up_to.map(Entry::elided));
+        if freed.bytes < before {
+            facts
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Blanks results in their order until the request is small enough.
+    fn free<'k>(&self, freed: &mut Freed, results: impl Iterator<Item = &'k Kept>) {
+        for result in results {
+            if self.rate.tokens_of(freed.bytes) <= freed.target && freed.bytes < freed.before {
                 break;
             }
-            bytes = (bytes + result.blanked_bytes).saturating_sub(result.bytes);
-            up_to = Some(result.number);
+            freed.bytes = (freed.bytes + result.blanked_bytes).saturating_sub(result.bytes);
+            freed.up_to = Some(result.number);
         }
-        if bytes < before { up_to } else { None }
     }
+}
+
+/// The size of the request while results are chosen for blanking.
+struct Freed {
+    before: u64,
+    bytes: u64,
+    target: u64,
+    /// The last one that is chosen.
+    up_to: Option<u32>,
 }
 
 #[cfg(test)]

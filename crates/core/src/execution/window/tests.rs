@@ -334,11 +334,8 @@ fn a_second_refusal_forces_the_conclusion() {
     };
     let entries = refused(&state);
     write(&mut state, entries);
-    assert_eq!(
-        decide(&state),
-        Decision::Append(vec![Entry::Elided { up_to: 4 }])
-    );
-    write(&mut state, vec![Entry::Elided { up_to: 4 }]);
+    assert_eq!(decide(&state), Decision::Append(vec![Entry::elided(4)]));
+    write(&mut state, vec![Entry::elided(4)]);
     assert!(
         matches!(decide(&state), Decision::CallModel(call) if call.tools == ToolBinding::Unbound)
     );
@@ -357,10 +354,10 @@ fn a_second_refusal_forces_the_conclusion() {
     write(&mut state, conclusion);
     assert_eq!(
         decide(&state),
-        Decision::Append(vec![Entry::Elided { up_to: 6 }]),
+        Decision::Append(vec![Entry::elided(6)]),
         "the last answer's may go now"
     );
-    write(&mut state, vec![Entry::Elided { up_to: 6 }]);
+    write(&mut state, vec![Entry::elided(6)]);
     let entries = refused(&state);
     write(&mut state, entries);
     let Decision::Append(end) = decide(&state) else {
@@ -387,13 +384,16 @@ fn reader(pages: u32) -> State {
 }
 
 fn read_page(state: &mut State, page: u32) {
-    let arguments = format!("{{\"page\": {page}}}");
     let call = ToolCall {
         id: format!("c{page}"),
         tool: "log.page".into(),
-        arguments,
+        arguments: format!("{{\"page\": {page}}}"),
         read_only: true,
     };
+    call_with_result(state, call, "x");
+}
+
+fn call_with_result(state: &mut State, call: ToolCall, letter: &str) {
     state.apply(Entry::Answer(Answer {
         calls: vec![call.clone()],
         ..Answer::default()
@@ -402,7 +402,7 @@ fn read_page(state: &mut State, page: u32) {
         Strategy::React,
         &call,
         ToolOutput {
-            content: "x".repeat(500),
+            content: letter.repeat(500),
             is_error: false,
             whole_bytes: 0,
             facts: None,
@@ -431,7 +431,7 @@ fn refuse(state: &mut State) -> Vec<Entry> {
 }
 
 fn blanked_up_to(entries: &[Entry]) -> u32 {
-    let [Entry::Elided { up_to }] = entries else {
+    let [Entry::Elided { up_to, .. }] = entries else {
         panic!("{entries:?}")
     };
     *up_to
@@ -464,6 +464,40 @@ fn a_second_refusal_in_a_row_forces_the_conclusion() {
         last,
         "now there is nothing left to be careful with"
     );
+}
+
+#[test]
+fn texts_of_skills_are_blanked_last() {
+    let mut state = reader(0);
+    let call = ToolCall {
+        id: "skill".into(),
+        tool: "tarsy.load_skill".into(),
+        arguments: "{}".into(),
+        read_only: true,
+    };
+    call_with_result(&mut state, call, "s");
+    (0..12).for_each(|page| read_page(&mut state, page));
+    let shows = |state: &State, letter: &str| {
+        let text = letter.repeat(500);
+        let messages = state.messages();
+        messages.iter().any(|sent| sent.content.contains(&text))
+    };
+    let entries = refuse(&mut state);
+    assert!(matches!(
+        entries.as_slice(),
+        [Entry::Elided {
+            skills: LoadedSkills::Kept,
+            ..
+        }]
+    ));
+    assert!(shows(&state, "s"));
+    refuse(&mut state);
+    if let Decision::Append(entries) = decide(&state) {
+        entries.into_iter().for_each(|entry| state.apply(entry));
+    }
+    assert!(shows(&state, "s"), "the others are enough");
+    let entries = refuse(&mut state);
+    assert!(!shows(&state, "s") && !shows(&state, "x"), "{entries:?}");
 }
 
 #[test]

@@ -39,6 +39,7 @@ fn shown(strategy: Strategy, tools: &[ToolSpec], thread: &Thread) -> String {
         runbooks: &[],
         fetched: None,
         options: PromptOptions::default(),
+        skills: "",
     };
     let prompts = prompts(&briefing, thread, "Would a limit of 768Mi be enough?");
     format!(

@@ -38,6 +38,7 @@ pub(super) fn briefing<'a>(
         runbooks: &[],
         fetched: None,
         options: PromptOptions::default(),
+        skills: "",
     }
 }
 

@@ -94,6 +94,7 @@ fn the_text_of_a_runbook_stands_in_a_fence_that_it_cannot_close() {
         let briefing = Briefing {
             runbooks: &hosts,
             fetched: Some(fetched),
+            skills: "",
             ..briefing(strategy, "", &tools)
         };
         prompts(&briefing, &alert("x")).user

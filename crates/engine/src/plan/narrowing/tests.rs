@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::plan::planner::plan;
 use crate::plan::route::{choose, servers_of};
+use crate::plan::skills::Material;
 use crate::ports::Unavailable;
 use tarsy_core::routing::Facts;
 use tarsy_core::testing::{alert, changing_tool, read_only_tool};
@@ -49,7 +50,7 @@ fn tools(config: &Config, team: &str, header: Option<&str>) -> Result<BTreeSet<S
         &chain,
         &alert(""),
         &narrowing.listing(listing),
-        None,
+        &Material::default(),
     )?;
     let all = plan
         .stages

@@ -12,13 +12,15 @@ use super::presentation;
 use super::provider_choices::providers;
 use super::review;
 use super::route::Route;
+use super::skills::{self, Material};
 use super::stage_agents::{
     agents_of, limits, needs_synthesis, settings, strategy, synthesis, wrap_up_ms,
 };
 use super::summaries;
 use crate::ports::{Listing, Unavailable};
-use tarsy_config::{AgentChain, Config, Settings, Stage};
+use tarsy_config::{Config, Settings, Stage};
 use tarsy_core::alert::Alert;
+use tarsy_core::load_skill;
 use tarsy_core::missing_tools::{without_servers, without_tools};
 use tarsy_core::plan::{
     AgentPlan, AnswerCheck, FORMAT_VERSION, Plan, ProviderPlan, REVIEW_VERSION, ResultForm,
@@ -26,7 +28,8 @@ use tarsy_core::plan::{
 };
 use tarsy_core::prompt::{Briefing, PromptOptions, Prompts, ServerAbout, prompts};
 use tarsy_core::read_result;
-use tarsy_core::runbook::FetchedRunbook;
+use tarsy_core::skill_sections;
+use tarsy_core::skills::SkillRef;
 use tarsy_core::tool_names;
 
 /// Makes the plan of an investigation. `listing` has the tools that the chain's servers offer now. An agent gets those
@@ -39,7 +42,7 @@ pub fn plan(
     route: &Route<'_>,
     alert: &Alert,
     listing: &Listing,
-    runbook: Option<&FetchedRunbook>,
+    material: &Material<'_>,
 ) -> Result<Plan, PlanError> {
     let listing = callable(config, listing);
     let mut stages = Vec::with_capacity(route.chain.stages.len());
@@ -54,13 +57,13 @@ pub fn plan(
                 name: &name,
                 instructions: &defined.instructions,
                 settings: &settings,
-                runbook,
+                material,
                 reader: read_result::spec(),
             };
             agent_plan(
                 config,
                 &request,
-                |briefing| prompts(briefing, alert),
+                |briefing| with_runbook(prompts(briefing, alert), material),
                 &listing,
             )
             .map(Arc::new)
@@ -75,7 +78,12 @@ pub fn plan(
             review: None,
         });
         if needs_synthesis(config, route.chain, index) {
-            stages.push(synthesis_stage(config, route.chain, stage, alert)?);
+            stages.push(synthesis_stage(
+                config,
+                route,
+                stage,
+                &Given { alert, material },
+            )?);
         }
     }
     let review = review::stage(config, route.chain, alert, &stages)?;
@@ -95,14 +103,31 @@ pub fn plan(
     })
 }
 
+/// Adds the skill that takes the place of the runbook.
+fn with_runbook(texts: Prompts, material: &Material<'_>) -> Prompts {
+    match material.runbook_skill {
+        Some(skill) => Prompts {
+            user: skill_sections::with_runbook(&texts.user, skill),
+            ..texts
+        },
+        None => texts,
+    }
+}
+
+/// The alert and the texts that the stages of an investigation share.
+struct Given<'a> {
+    alert: &'a Alert,
+    material: &'a Material<'a>,
+}
+
 /// The stage that combines the findings of `stage`. Its agent need not be defined.
 fn synthesis_stage(
     config: &Config,
-    chain: &AgentChain,
+    route: &Route<'_>,
     stage: &Stage,
-    alert: &Alert,
+    given: &Given<'_>,
 ) -> Result<StagePlan, PlanError> {
-    let (name, settings) = synthesis(config, chain, stage);
+    let (name, settings) = synthesis(config, route.chain, stage);
     let instructions = config
         .agents
         .get(&name)
@@ -112,13 +137,13 @@ fn synthesis_stage(
         name: &name,
         instructions,
         settings: &settings,
-        runbook: None,
+        material: &given.material.without_runbook(),
         reader: read_result::spec(),
     };
     let agent = agent_plan(
         config,
         &request,
-        |briefing| prompts(briefing, alert),
+        |briefing| prompts(briefing, given.alert),
         &Listing::default(),
     )?;
     Ok(StagePlan {
@@ -134,7 +159,7 @@ pub(super) struct AgentRequest<'a> {
     pub(super) name: &'a str,
     pub(super) instructions: &'a str,
     pub(super) settings: &'a Settings,
-    pub(super) runbook: Option<&'a FetchedRunbook>,
+    pub(super) material: &'a Material<'a>,
     /// The built-in tool that reads results again.
     pub(super) reader: ToolSpec,
 }
@@ -161,9 +186,18 @@ pub(super) fn agent_plan(
     missing.retain(|server| servers.contains(server));
     let providers = providers(config, settings, &tools)?;
     let summaries = summaries::plan(config, settings, &servers, &providers)?;
+    let skills = skills::of_agent(settings, request.material.skills, &tools);
+    let references: Vec<SkillRef> = skills
+        .loadable
+        .iter()
+        .map(|skill| skill.reference())
+        .collect();
     // An agent without tools has no results to read again.
     if !tools.is_empty() {
         tools.push(request.reader.clone());
+        if !references.is_empty() {
+            tools.push(load_skill::spec(&references));
+        }
         tools.sort_by(|one, other| one.name.cmp(&other.name));
     }
     let limits = limits(settings);
@@ -176,7 +210,8 @@ pub(super) fn agent_plan(
         instructions: request.instructions,
         max_iterations: limits.max_iterations,
         runbooks: &config.runbooks.listed(),
-        fetched: request.runbook,
+        fetched: request.material.runbook,
+        skills: &skills.sections(strategy),
         options: PromptOptions {
             abouts: &abouts,
             native_tools: providers.first().map_or(&[], |first| &first.native_tools),
@@ -209,6 +244,7 @@ pub(super) fn agent_plan(
         presentation: presentation::plan(config, settings, &servers),
         tool_names: ToolNames::AsCalled,
         several_actions,
+        skills: references,
     })
 }
 

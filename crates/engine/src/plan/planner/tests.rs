@@ -120,6 +120,7 @@ fn a_plan_freezes_the_settings_of_all_levels() {
             runbooks: &[],
             fetched: None,
             options: PromptOptions::default(),
+            skills: "",
         };
         let texts = prompts(&briefing, &alert);
         AgentPlan {
@@ -209,7 +210,7 @@ fn a_plan_freezes_the_settings_of_all_levels() {
                 tools: tools.to_vec(),
                 unavailable: vec![]
             },
-            None
+            &Material::default()
         ),
         Ok(expected)
     );
@@ -224,7 +225,7 @@ fn without_a_configuration_file_any_alert_has_a_plan() {
         &route,
         &alert("anything"),
         &Listing::default(),
-        None,
+        &Material::default(),
     )
     .unwrap();
     let [stage] = plan.stages.as_slice() else {
@@ -259,7 +260,13 @@ fn an_undefined_provider_is_an_error() {
         name: "small".to_owned(),
     };
     assert_eq!(
-        plan(&config, &route, &alert(""), &Listing::default(), None),
+        plan(
+            &config,
+            &route,
+            &alert(""),
+            &Listing::default(),
+            &Material::default()
+        ),
         Err(expected)
     );
 }
@@ -282,7 +289,7 @@ fn every_agent_has_the_fallback_providers_of_its_nearest_layer_without_its_own()
         &route,
         &alert("Http5xx"),
         &Listing::default(),
-        None,
+        &Material::default(),
     )
     .unwrap();
     let agents = plan.stages.iter().flat_map(|stage| &stage.agents);
@@ -315,7 +322,7 @@ fn planned(provider: &str, server: &str, agent: &str) -> AgentPlan {
         tools: vec![read_only_tool("k8s.get"), read_only_tool("k8s.top")],
         unavailable: vec![],
     };
-    let plan = plan(&config, &route, &alert("x"), &listing, None).unwrap();
+    let plan = plan(&config, &route, &alert("x"), &listing, &Material::default()).unwrap();
     AgentPlan::clone(&plan.stages[0].agents[0])
 }
 

@@ -7,9 +7,11 @@ use chrono::TimeDelta;
 use serde_json::{Map, Value, json};
 
 use super::error::PlanError;
+use super::follow_up::{self, Asked};
 use super::narrowing::Narrowing;
+use super::planner;
 use super::route::{Route, choose, servers_of};
-use super::{follow_up, planner};
+use super::skills::Material;
 use crate::ports::{
     DeadReason, Listing, Planned, PrepareError, PreparedAlert, Received, Refusal, RouteLimit, Tools,
 };
@@ -22,6 +24,7 @@ use tarsy_core::intake::headers;
 use tarsy_core::plan::{AgentPlan, Plan};
 use tarsy_core::routing::Facts;
 use tarsy_core::runbook::FetchedRunbook;
+use tarsy_core::skills::Skill;
 use tarsy_core::timeline::{EventDraft, EventType};
 
 /// Plans the sessions of one worker.
@@ -93,8 +96,13 @@ impl<T: Tools> SessionPlanner<T> {
         } else {
             route.as_ref().and_then(|route| limit(route, chain.name))
         };
+        let DefaultedAlert {
+            alert,
+            runbook_skill,
+        } = self.with_default_runbook(alert, facts);
         Ok(PreparedAlert {
             alert,
+            runbook_skill,
             other_parts: Vec::new(),
             route,
             force,
@@ -102,6 +110,21 @@ impl<T: Tools> SessionPlanner<T> {
             retry_of: retry_of(received),
             thread: None,
         })
+    }
+
+    /// The alert with the runbook that the configuration has for it, if it names none.
+    fn with_default_runbook(&self, alert: Alert, facts: &Facts) -> DefaultedAlert {
+        let names_none = alert.runbook_url.as_deref().is_none_or(str::is_empty);
+        let default = self.config.runbooks.default_of(facts);
+        let default = if names_none { default } else { None };
+        let url = default.and_then(|default| default.url.clone());
+        DefaultedAlert {
+            runbook_skill: default.and_then(|default| default.skill.clone()),
+            alert: Alert {
+                runbook_url: url.or(alert.runbook_url),
+                ..alert
+            },
+        }
     }
 
     /// The chain that the header names, otherwise the one of the route, otherwise the one of the alert's type.
@@ -139,6 +162,7 @@ impl<T: Tools> SessionPlanner<T> {
         received: &Received,
         prepared: &PreparedAlert,
         runbook: impl Future<Output = Option<FetchedRunbook>> + Send,
+        skills: &[Arc<Skill>],
     ) -> Result<Planned, PrepareError> {
         let alert = &prepared.alert;
         let by_route = prepared.route.as_ref();
@@ -150,8 +174,14 @@ impl<T: Tools> SessionPlanner<T> {
             .check(&self.config, &route, &listing)
             .map_err(unplanned)?;
         let listing = narrowing.listing(listing);
-        let plan = planner::plan(&self.config, &route, alert, &listing, runbook.as_ref())
-            .map_err(unplanned)?;
+        let default = prepared.runbook_skill.as_deref();
+        let material = Material {
+            runbook: runbook.as_ref(),
+            runbook_skill: default.and_then(|name| named_skill(skills, name)),
+            skills,
+        };
+        let plan =
+            planner::plan(&self.config, &route, alert, &listing, &material).map_err(unplanned)?;
         let plan = Plan {
             route: by_route.map(|route| route.name.clone()),
             ..plan
@@ -161,6 +191,7 @@ impl<T: Tools> SessionPlanner<T> {
         metadata.insert("alert_type".to_owned(), alert.alert_type.clone().into());
         let mut started = started("Investigation started", &plan, metadata);
         describe_runbook(&mut started, alert, runbook.as_ref());
+        describe_skill(&mut started, default, material.runbook_skill);
         Ok(Planned {
             started,
             awaited_servers: self.required(&plan),
@@ -177,6 +208,7 @@ impl<T: Tools> SessionPlanner<T> {
         received: &Received,
         thread: &Thread,
         asked: &Alert,
+        skills: &[Arc<Skill>],
     ) -> Result<Planned, PrepareError> {
         let chain = received.header(headers::CHAIN);
         let route = follow_up::route(&self.config, thread, chain.as_deref()).map_err(unplanned)?;
@@ -184,8 +216,12 @@ impl<T: Tools> SessionPlanner<T> {
             .tools
             .list(&follow_up::servers_of(&self.config, &route))
             .await;
-        let plan = follow_up::plan(&self.config, &route, thread, &asked.text, &listing)
-            .map_err(unplanned)?;
+        let question = Asked {
+            thread,
+            question: &asked.text,
+            skills,
+        };
+        let plan = follow_up::plan(&self.config, &route, &question, &listing).map_err(unplanned)?;
         let plan = plan.with_clock(self.clock(ClockPlan::of_question(thread.ended_at)));
         let mut metadata = self.facts(asked, &plan, &listing);
         metadata.insert("parent_id".to_owned(), thread.root.to_string().into());
@@ -285,6 +321,40 @@ fn started(what: &str, plan: &Plan, metadata: Map<String, Value>) -> EventDraft 
         ));
     }
     EventDraft::new(EventType::SessionStarted, content, Value::Object(metadata))
+}
+
+/// An alert, and the skill that takes the place of its runbook.
+struct DefaultedAlert {
+    alert: Alert,
+    runbook_skill: Option<String>,
+}
+
+fn named_skill<'s>(skills: &'s [Arc<Skill>], name: &str) -> Option<&'s Skill> {
+    let found = skills.iter().find(|skill| skill.name == name);
+    if found.is_none() {
+        tracing::warn!(
+            skill = name,
+            "default runbook left out: there is no such skill"
+        );
+    }
+    found.map(AsRef::as_ref)
+}
+
+/// Adds the skill that takes the place of the runbook to a session's first event.
+fn describe_skill(started: &mut EventDraft, wanted: Option<&str>, given: Option<&Skill>) {
+    let described = match (wanted, given) {
+        (None, _) => return,
+        (Some(name), Some(skill)) => json!({"skill": name, "bytes": skill.body.text.len()}),
+        (Some(name), None) => {
+            started
+                .content
+                .push_str(&format!("; its runbook, the skill {name}, does not exist"));
+            json!({"skill": name, "failed": "there is no such skill"})
+        }
+    };
+    if let Some(metadata) = started.metadata.as_object_mut() {
+        metadata.insert("runbook".to_owned(), described);
+    }
 }
 
 /// Adds to a session's first event whether the agents have the text of the runbook.

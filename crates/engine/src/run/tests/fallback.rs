@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::{control, run};
-use crate::plan::follow_up;
+use crate::plan::follow_up::{self, Asked};
 use crate::ports::{Listing, RunStatus};
 use crate::testing::{Death, Scene, Turn};
 use tarsy_config::Config;
@@ -248,8 +248,12 @@ async fn a_question_is_answered_by_the_next_provider_of_its_plan() {
     let config = Config::parse("f", text, &|_| None).unwrap();
     let thread = thread();
     let route = follow_up::route(&config, &thread, None).unwrap();
-    let plan =
-        follow_up::plan(&config, &route, &thread, "Is it over?", &Listing::default()).unwrap();
+    let question = Asked {
+        thread: &thread,
+        question: "Is it over?",
+        skills: &[],
+    };
+    let plan = follow_up::plan(&config, &route, &question, &Listing::default()).unwrap();
     let scene = Scene::new(Strategy::NativeThinking, 9, vec![Turn::Misconfigured]);
     scene
         .ports

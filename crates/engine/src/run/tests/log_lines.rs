@@ -112,7 +112,7 @@ fn a_shortened_conversation_is_logged_with_its_ids() {
         ids,
         &state,
         &[
-            Entry::Elided { up_to: 7 },
+            Entry::elided(7),
             Entry::Feedback {
                 content: String::new(),
                 about: None,

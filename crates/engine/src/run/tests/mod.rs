@@ -12,6 +12,7 @@ mod rate_limits;
 mod rebuilt;
 mod results;
 mod review;
+mod skills;
 mod strategies;
 mod survival;
 mod time_budget;

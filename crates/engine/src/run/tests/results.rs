@@ -248,7 +248,7 @@ async fn a_used_up_budget_pays_for_no_summary() {
 }
 
 /// Runs the scene once without a crash and then with one at each write; every journal has to be the same.
-async fn survives(made: impl Fn() -> Scene, check: impl Fn(&Scene, Death)) {
+pub(super) async fn survives(made: impl Fn() -> Scene, check: impl Fn(&Scene, Death)) {
     let whole = made();
     assert_eq!(run(&whole, control()).await, Ok(()));
     let journal = whole.journal();

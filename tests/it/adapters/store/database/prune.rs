@@ -7,6 +7,7 @@ use diesel::connection::SimpleConnection;
 use tarsy_config::Retention;
 use tarsy_core::alert::Severity;
 use tarsy_core::ids::SessionId;
+use tarsy_core::skills::SkillText;
 use tarsy_engine::ports::{
     DeadReason, Journal, OpenRequest, Opened, PRUNED_TABLES, Pruned, Refusal, Renewal, SessionEnd,
     Sessions,
@@ -47,8 +48,15 @@ fn rows(database: &TestDatabase) -> BTreeMap<&'static str, u64> {
         .collect()
 }
 
-/// Moves the settlement of these sessions this many days into the past.
+/// Moves the settlement of these sessions this many days into the past, and the use of their skills two weeks more.
 fn age(database: &TestDatabase, ids: &[SessionId], days: u32) {
+    for id in ids {
+        database.execute(&format!(
+            "UPDATE skill_texts SET used_at = used_at - interval '{} d' WHERE sha256 = {}",
+            days + 14,
+            hash_of(*id)
+        ));
+    }
     let ids: Vec<String> = ids.iter().map(|id| format!("'{id}'")).collect();
     let ids = ids.join(", ");
     database.execute(&format!(
@@ -56,6 +64,11 @@ fn age(database: &TestDatabase, ids: &[SessionId], days: u32) {
          FROM (SELECT interval '{days} d' AS i) t WHERE session_id IN ({ids}); \
          UPDATE alerts SET settled_at = settled_at - i FROM (SELECT interval '{days} d' AS i) t WHERE alert_id IN ({ids})"
     ));
+}
+
+/// A hash for the text that only this session uses.
+fn hash_of(id: SessionId) -> String {
+    format!("sha256('{id}'::bytea)")
 }
 
 /// A settled investigation with rows in every table.
@@ -80,6 +93,10 @@ async fn full_investigation(database: &TestDatabase, store: &Store) -> SessionId
         "INSERT INTO alert_updates (session_id, update_no, alert_id, created_at, firing, resolved, severity, status, report) \
          VALUES ('{0}', 1, '{0}', now(), '{{}}', '{{}}', 'low', 'firing', '{{}}')",
         lease.session_id
+    ));
+    database.execute(&format!(
+        "INSERT INTO skill_texts (sha256, text, used_at) VALUES ({}, 'Look.', now())",
+        hash_of(lease.session_id)
     ));
     database.execute(&format!(
         "INSERT INTO notifications (session_id, route, moment, closed_at, outcome) VALUES ('{}', 'r', 'ended', now(), 'sent')",
@@ -173,6 +190,9 @@ async fn a_session_can_be_shown_and_followed_after_its_entries_are_deleted() {
         u128::from(dated) << 80 | old.0.as_u128() & ((1 << 80) - 1),
     ));
     for table in PRUNED_TABLES {
+        if table == "skill_texts" {
+            continue;
+        }
         let key = if table == "alerts" {
             "alert_id"
         } else {
@@ -265,6 +285,8 @@ async fn running_unsettled_and_still_referenced_rows_are_kept() {
         undecided,
     ];
     age(&database, &open_for_long, 400);
+    // A text is pruned by its own age.
+    database.execute("UPDATE skill_texts SET used_at = now()");
     let before = rows(&database);
     let retention = Retention::of_all(DAY * 90);
     assert_eq!(
@@ -424,4 +446,37 @@ async fn details_behind_which_pruning_has_gone_on_are_deleted_later() {
     database.execute("UPDATE alert_sessions SET settled_at = now() - interval '10 d'");
     assert!(!prune(&store, entries).await.rows.is_empty());
     assert_eq!(database.text(left), "");
+}
+
+#[tokio::test]
+async fn a_text_of_a_skill_is_deleted_only_when_no_plan_can_name_it() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let texts = || ["one", "two"].map(|text| SkillText::new(text.to_owned()));
+    store.keep_skill_texts(texts().to_vec()).await.unwrap();
+    let move_back = |days: u32, text: &str| {
+        database.execute(&format!(
+            "UPDATE skill_texts SET used_at = now() - interval '{days} d' WHERE text = '{text}'"
+        ));
+    };
+    move_back(90 + 13, "one");
+    move_back(90 + 15, "two");
+    let retention = Retention::of_all(DAY * 90);
+    let expected = BTreeMap::from([("skill_texts", 1)]);
+    assert_eq!(store.preview_prune(retention).await.unwrap().rows, expected);
+
+    // Another process plans with both again: the rows are dated before the session is opened, and stay.
+    let other = database.store();
+    other.keep_skill_texts(texts().to_vec()).await.unwrap();
+    assert_eq!(prune(&store, retention).await, Pruned::default());
+    move_back(90 + 15, "two");
+    assert_eq!(prune(&store, retention).await.rows, expected);
+
+    let hashes = texts().map(|text| text.hash).to_vec();
+    let left = store.skill_texts(hashes).await.unwrap();
+    let left: Vec<String> = left.into_values().collect();
+    assert_eq!(left, ["one"]);
+    move_back(4_000, "one");
+    let forever = Retention::default();
+    assert_eq!(prune(&store, forever).await, Pruned::default());
 }

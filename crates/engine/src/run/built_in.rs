@@ -1,0 +1,67 @@
+//! Answers the calls of tarsy's own tools: they read from the store, and no server is asked.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::tool_calls::Batch;
+use crate::ports::{Journal, StoreError, Timeline, ToolReply, Tools};
+use tarsy_core::built_in::BuiltInTool;
+use tarsy_core::load_skill;
+use tarsy_core::read_result::{self, Request};
+
+/// The time for which a stored result is searched; a call that needs more says how far it came.
+const MAX_READ_TIME: Duration = Duration::from_millis(200);
+
+impl<T: Tools, J: Journal> Batch<'_, T, J> {
+    /// The reply of a built-in tool. An invalid call is an answer; an unavailable store releases the session.
+    pub(super) async fn built_in(
+        &self,
+        tool: BuiltInTool,
+        arguments: &str,
+    ) -> Result<ToolReply, StoreError> {
+        let answer = match tool {
+            BuiltInTool::ReadResult => self.read_result(arguments).await?,
+            BuiltInTool::LoadSkill => self.load_skill(arguments).await?,
+        };
+        let is_error = answer.is_err();
+        let content = answer.unwrap_or_else(|fault| fault);
+        Ok(ToolReply::Answered { content, is_error })
+    }
+
+    async fn read_result(&self, arguments: &str) -> Result<Result<String, String>, StoreError> {
+        let plan = self.state.plan();
+        let default = if plan.citable.is_some() {
+            Timeline::Investigation
+        } else {
+            Timeline::Own
+        };
+        let request = match Request::parse(arguments, default) {
+            Ok(request) => request,
+            Err(fault) => return Ok(Err(fault)),
+        };
+        let stored = self
+            .journal
+            .result(self.lease.session_id, request.timeline, request.event)
+            .await?;
+        let began = Instant::now();
+        Ok(read_result::answer(
+            &request,
+            stored.as_ref(),
+            plan,
+            &|| began.elapsed() < MAX_READ_TIME,
+        ))
+    }
+
+    async fn load_skill(&self, arguments: &str) -> Result<Result<String, String>, StoreError> {
+        let request = match load_skill::Request::parse(arguments, &self.state.plan().skills) {
+            Ok(request) => request,
+            Err(fault) => return Ok(Err(fault)),
+        };
+        let hashes = request.wanted.iter().map(|wanted| wanted.hash).collect();
+        let texts = self.journal.skill_texts(hashes).await?;
+        metrics::counter!("tarsy_skills_loaded_total")
+            .increment(u64::try_from(texts.len()).unwrap_or(u64::MAX));
+        Ok(request.answer(&texts))
+    }
+}
