@@ -15,7 +15,12 @@ need_drill() {
 
 demo() {
   local argument kill=--kill drill=oom-killed provider='' kept='' code=0 rest=()
-  case ${1:--} in -*) ;; *) need_drill "$1" && shift ;; esac
+  case ${1:--} in
+    -*) ;;
+    # The default incident twice: the second investigation is shown the first one.
+    past) rest+=(--again) && shift ;;
+    *) need_drill "$1" && shift ;;
+  esac
   for argument; do
     case $argument in
       --no-kill) kill= ;;
@@ -52,6 +57,7 @@ demo() {
     say "Next:"
     say "    ./dev demo --keep      # the same, and the system keeps running: read the result, ask about it"
     say "    ./dev demo disk-full   # another incident; ./dev demo --list names them"
+    say "    ./dev demo past        # an incident that came before: its investigation is shown the earlier one"
     say "    eval \"\$(./dev up)\"     # a running system to which you submit an alert yourself"
   fi
   return "$code"

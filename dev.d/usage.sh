@@ -5,8 +5,8 @@ help() {
   cat <<'END'
 usage: ./dev demo [drill] [args]  investigate a recorded incident live, with kill -9 of its owner in the middle; --no-kill
                                   leaves that out, --keep leaves the system running, with the result in it, until
-                                  ./dev down, --list names the drills, a path is a drill of your own, more arguments go
-                                  to `tarsy drill`:
+                                  ./dev down, --list names the drills, a path is a drill of your own, `past` is an incident
+                                  that comes twice, more arguments go to `tarsy drill`:
                                   --provider gemini|openai|anthropic|xai|ollama[:model] asks a real model with your key
                                   or your server (--base-url) instead of replaying a recording
        ./dev test [options] [args]

@@ -57,6 +57,7 @@ pub use sections::chains::{AgentChain, Stage, StageAgent};
 pub use sections::llm_service::{Concurrency, LlmService, LlmServiceTls};
 pub use sections::native_tools::NativeTools;
 pub use sections::notifications::{NotificationRoute, RouteKind, WebhookAddress};
+pub use sections::past::PastSettings;
 pub use sections::providers::{Backend, Connection, Generation, LlmProvider, Price, VertexAi};
 pub use sections::retention::{Database, Retention};
 pub use sections::review::{Review, ReviewCondition};

@@ -15,9 +15,11 @@ use super::sections::chains;
 use super::sections::settings::Settings;
 use super::{
     Agent, AgentChain, Config, ConfiguredSources, Defaults, Env, Fault, Faults, LlmProvider,
-    LlmService, McpServer, NativeTools, NotificationRoute, Routes, Runbooks, Web, Worker, builtin,
+    LlmService, McpServer, NativeTools, NotificationRoute, PastSettings, Routes, Runbooks, Web,
+    Worker, builtin,
 };
-use tarsy_core::plan::{Limits, Strategy};
+use tarsy_core::past::{DEFAULT_DAYS, DEFAULT_GIVEN};
+use tarsy_core::plan::{Limits, PastScope, Strategy};
 
 /// An environment variable of this process.
 pub fn process_env(name: &str) -> Option<String> {
@@ -291,6 +293,12 @@ fn built_in() -> Settings {
         max_tokens: Some(0),
         check_figures: Some(true),
         several_actions: Some(false),
+        past: PastSettings {
+            given: Some(DEFAULT_GIVEN),
+            days: Some(DEFAULT_DAYS),
+            scope: Some(PastScope::default()),
+            tool: Some(true),
+        },
     }
 }
 

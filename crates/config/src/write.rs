@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::read::units::{parse_duration, show_bytes, show_duration, show_tokens};
 use super::tool_pattern::ToolPattern;
 use super::url_pattern::UrlPattern;
-use tarsy_core::plan::Strategy;
+use tarsy_core::plan::{PastScope, Strategy};
 use tarsy_core::public_url::PublicUrl;
 use tarsy_core::routing::Matcher;
 use tarsy_core::runbook::RunbookHost;
@@ -83,6 +83,7 @@ texts! {
     Duration: |duration| show_duration(*duration), parse_duration;
     ToolPattern: |pattern| escaped(&pattern.to_string()), Self::parse;
     Matcher: |matcher| escaped(&matcher.to_string()), |text| Self::parse(text).ok();
+    PastScope: |scope| scope.as_str().to_owned(), |text| Self::ALL.into_iter().find(|known| known.as_str() == text);
     Strategy: |strategy| strategy.as_str().to_owned(), |text| Self::ALL.into_iter().find(|known| known.as_str() == text);
     RunbookHost: RunbookHost::to_string, Self::parse;
     PublicUrl: PublicUrl::to_string, Self::parse;

@@ -1,6 +1,7 @@
 //! `BuiltInTool`, the tools of tarsy itself, which no server offers and which show nothing of the world.
 
 use super::load_skill;
+use super::past;
 use super::read_result;
 
 /// A tool that tarsy itself answers.
@@ -8,22 +9,34 @@ use super::read_result;
 pub enum BuiltInTool {
     /// Reads stored results again.
     ReadResult,
+    /// Finds earlier investigations.
+    PastInvestigations,
     /// Shows skills.
     LoadSkill,
 }
 
 impl BuiltInTool {
-    const ALL: [Self; 2] = [Self::ReadResult, Self::LoadSkill];
+    const ALL: [Self; 3] = [Self::ReadResult, Self::PastInvestigations, Self::LoadSkill];
 
     /// The tool of this full name; `None` for a tool of a server.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|tool| tool.name() == name)
     }
 
+    /// Whether a tool is one of tarsy whose results show nothing of this investigation: records of earlier ones, and the
+    /// texts of skills. A result that is read again shows what its first reading showed.
+    pub fn is_no_source(name: &str) -> bool {
+        match Self::named(name) {
+            Some(Self::PastInvestigations | Self::LoadSkill) => true,
+            Some(Self::ReadResult) | None => false,
+        }
+    }
+
     /// The full name.
     pub fn name(self) -> &'static str {
         match self {
             Self::ReadResult => read_result::TOOL,
+            Self::PastInvestigations => past::tool::TOOL,
             Self::LoadSkill => load_skill::TOOL,
         }
     }

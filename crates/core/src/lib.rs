@@ -8,9 +8,9 @@
 //! tools. [`reasoning`] takes a model's reasoning out of its text,
 //! [`react`] parses calls that a model writes as text, [`text_calls`] finds those that its server should have read,
 //! [`native`] reads what the tools of a provider did. [`chain`] joins executions to stages and a session; [`timeline`]
-//! projects the journals to events for people. [`search`] makes the words by which a
-//! session is found. [`follow_up`] plans a question about a finished investigation; a
-//! [`notification`] reports one to a chat or a program.
+//! projects the journals to events for people. [`search`] makes the words by which a session is found; [`past`]
+//! shows earlier ones to a model. [`follow_up`] plans a question about a finished investigation; a [`notification`]
+//! reports one to a chat or a program.
 
 #![cfg_attr(
     test,
@@ -54,6 +54,7 @@ pub mod chain;
 pub mod summary;
 pub mod review;
 pub mod search;
+pub mod past;
 pub mod notification;
 pub mod timeline;
 pub mod projection;

@@ -13,8 +13,8 @@ use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::review::Review;
 use tarsy_engine::ports::{DeadReason, RunStatus, ToolCallState};
 
-use super::DispositionKind;
 use super::tokens::{StoredTokens, Tokens};
+use super::{DispositionKind, SeenBefore};
 
 /// An alert, and the investigation that it opened.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -57,6 +57,9 @@ pub struct AlertReport {
     pub parent_id: Option<SessionId>,
     /// Follow-up questions about this investigation, in order.
     pub questions: Vec<QuestionReport>,
+    /// The earlier investigations of its alert; absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen_before: Option<SeenBefore>,
     /// `None` when the alert opened no session.
     pub session: Option<SessionReport>,
     /// The address of the alert's page, if `web.public_url` is set.

@@ -22,6 +22,7 @@ mod disposition;
 mod id_match;
 mod alert;
 mod sessions;
+mod seen_before;
 mod shown_status;
 pub mod stored;
 mod dead_alert;
@@ -38,6 +39,7 @@ pub use dead_alert::DeadAlert;
 pub use disposition::DispositionKind;
 pub use excerpt::{Excerpt, ExcerptPage};
 pub use id_match::IdMatch;
+pub use seen_before::{SeenBefore, SeenSession};
 pub use sessions::{
     Facets, Label, LastEvent, MAX_FACETS, NoLabel, Questions, SessionEntry, SessionFilter,
     SessionLine, SessionPage, StatusCounts,

@@ -60,6 +60,7 @@ operations! {
     Attempts "attempts",
     Result "result",
     Thread "thread",
+    Past "past",
     Checkpoint "checkpoint",
     Step "step",
     Finish "finish",

@@ -24,7 +24,7 @@ const fn help(
     }
 }
 
-const HELPS: [Help; 44] = [
+const HELPS: [Help; 45] = [
     help(
         &[],
         &[
@@ -133,6 +133,14 @@ const HELPS: [Help; 44] = [
             "tarsy sessions show 0d4be6c1",
             "tarsy sessions show 0d4be6c1 --report > report.md",
             "tarsy sessions show 0d4be6c1 --prompt last",
+        ],
+        "",
+    ),
+    help(
+        &["sessions", "past"],
+        &[
+            "tarsy sessions past 0d4be6c1",
+            "tarsy sessions past 0d4be6c1 --days 90 --json",
         ],
         "",
     ),

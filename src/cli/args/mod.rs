@@ -53,7 +53,7 @@ pub use routes::{RoutesCommand, RoutesTestArgs};
 pub use sessions::{
     AskArgs, DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs,
     DeadLettersShowArgs, LetterRef, SessionsCancelArgs, SessionsCommand, SessionsListArgs,
-    SessionsRerunArgs, SessionsShowArgs,
+    SessionsPastArgs, SessionsRerunArgs, SessionsShowArgs,
 };
 pub use skills::{SkillsArgs, SkillsCommand, SkillsShowArgs};
 pub use sources::{SourcesCommand, SourcesInitArgs, SourcesShowArgs, SourcesTestArgs};
@@ -370,6 +370,9 @@ pub struct DrillArgs {
     /// Kill the worker that owns the investigation in the middle of it
     #[arg(long)]
     pub kill: bool,
+    /// When it is over, investigate the same alert again: the second investigation is shown the first one
+    #[arg(long, conflicts_with = "provider")]
+    pub again: bool,
     /// When it is over, ask this about it
     #[arg(long, value_name = "QUESTION")]
     pub ask: Option<String>,

@@ -11,6 +11,7 @@ use crate::cli::session_ref::SessionRef;
 use crate::cli::view::ViewArgs;
 use tarsy_core::alert::Severity;
 use tarsy_core::clock::Moment;
+use tarsy_core::past::{DEFAULT_DAYS, MAX_DAYS};
 use tarsy_engine::ports::RunStatus;
 use tarsy_reports::Label;
 use tarsy_reports::calls::CallNumber;
@@ -47,6 +48,8 @@ pub enum SessionsCommand {
     List(SessionsListArgs),
     /// Show one session: what it did, what it used, what came of it
     Show(SessionsShowArgs),
+    /// Show the earlier investigations of the alert of a session
+    Past(SessionsPastArgs),
     /// Investigate the alert of a session again, as a new session
     Rerun(SessionsRerunArgs),
     /// Ask for a session to be cancelled
@@ -156,6 +159,24 @@ pub struct SessionsShowArgs {
     #[arg(long, value_name = "CALL", conflicts_with = "report")]
     pub prompt: Option<CallNumber>,
     /// As one JSON object; with --prompts one a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `sessions past`.
+#[derive(Args, Clone, Debug)]
+pub struct SessionsPastArgs {
+    /// The id, or at least six characters of its beginning or end
+    pub session: SessionRef,
+    /// How many days before the session began
+    #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT_DAYS)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DAYS)))]
+    pub days: u32,
+    /// The largest number of rows
+    #[arg(long, short = 'n', value_name = "NUMBER", default_value = "20")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_LIST))]
+    pub limit: u32,
+    /// One JSON object a line
     #[arg(long)]
     pub json: bool,
 }

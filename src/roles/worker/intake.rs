@@ -17,10 +17,11 @@ use tarsy_core::follow_up::{MAX_QUESTION_BYTES, Thread};
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::headers::PARENT_ID;
 use tarsy_core::intake::{self, IntakeError, question};
+use tarsy_core::past::Past;
 use tarsy_core::plan::Plan;
 use tarsy_core::runbook::FetchedRunbook;
 use tarsy_core::skills::{Skill, SkillText};
-use tarsy_engine::plan::session_planner::{SessionPlanner, retry_of};
+use tarsy_engine::plan::session_planner::{Background, SessionPlanner, retry_of};
 use tarsy_engine::ports::{
     DeadReason, Intake, Planned, PrepareError, PreparedAlert, Received, Refusal,
 };
@@ -114,6 +115,35 @@ impl ConfiguredIntake {
                 Err(_cancelled) => std::future::pending().await,
             },
         }
+    }
+
+    /// The runbook of an alert, and the earlier investigations of it.
+    async fn background(
+        &self,
+        received: &Received,
+        prepared: &PreparedAlert,
+    ) -> Result<Background, PrepareError> {
+        let (runbook, past) =
+            tokio::join!(self.runbook(&prepared.alert), self.past(received, prepared));
+        Ok(Background {
+            runbook,
+            past: past?,
+        })
+    }
+
+    async fn past(
+        &self,
+        received: &Received,
+        prepared: &PreparedAlert,
+    ) -> Result<Past, PrepareError> {
+        let Some(query) = self.planner.given_past(received, prepared)? else {
+            return Ok(Past::default());
+        };
+        let fingerprint = &prepared.alert.fingerprint;
+        let read = self
+            .store
+            .past_of_alert(received.alert_id, fingerprint, &query);
+        read.await.map_err(PrepareError::Unavailable)
     }
 
     /// The runbook that the alert names, if its host is listed.
@@ -210,9 +240,9 @@ impl Intake for ConfiguredIntake {
                     .await?
             }
             None => {
-                let runbook = self.runbook(alert);
+                let background = self.background(received, prepared);
                 planner
-                    .plan_alert(received, prepared, runbook, &skills)
+                    .plan_alert(received, prepared, background, &skills)
                     .await?
             }
         };

@@ -22,7 +22,7 @@ const CONNECTIONS_AT_START: usize = 2;
 const READS: (&str, usize) = ("Reads events of a session in order, with the nam", 1);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_investigation_has_thirteen_statements_and_no_connection() {
+async fn an_investigation_has_fourteen_statements_and_no_connection() {
     let postgres = PostgresServer::start_with(&[&["fsync=off"], &LOGGED[..]].concat()).await;
     let setup = Setup {
         slots: 1,
@@ -45,6 +45,8 @@ async fn an_investigation_has_thirteen_statements_and_no_connection() {
         ("Inserts an alert or counts one more delivery of it. A", 1),
         // Once without a plan, and once with it; the first stage begins with the session.
         ("Decides where an alert goes. Its row is locked fi", 2),
+        // Before its plan is made.
+        ("Reads the newest completed investigations of an ", 1),
         // When the publisher of the session starts.
         READS,
         // The prompts, then each answer and the results of each of its tools; the end is part of the last answer.

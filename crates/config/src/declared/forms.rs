@@ -12,7 +12,7 @@ use crate::read::units::show_duration;
 use crate::write::{self, Written};
 use tarsy_core::alert::Severity;
 use tarsy_core::alert::policy::{OnAcknowledged, OnResolved};
-use tarsy_core::plan::{NativeToolsMode, Strategy, SuccessPolicy, ThinkingLevel};
+use tarsy_core::plan::{NativeToolsMode, PastScope, Strategy, SuccessPolicy, ThinkingLevel};
 
 /// A form that a schema describes.
 pub(crate) trait Form {
@@ -166,6 +166,7 @@ words!(
     NativeToolsMode,
     OnAcknowledged,
     OnResolved,
+    PastScope,
     Severity,
     Strategy,
     SuccessPolicy,

@@ -1,10 +1,11 @@
 //! The sections of a configuration file: each key with its meaning, default and accepted values.
 //!
-//! Agents are put together from `providers`, `native_tools`, `servers`, `skills`, `settings` and `agents`;
+//! Agents are put together from `providers`, `native_tools`, `past`, `servers`, `skills`, `settings` and `agents`;
 //! `chains`, `synthesis` and `review` say which of them run, `routes` for which alerts. `worker`, `streams`,
 //! `retention`, `trust`, `web`, `notifications`, `sources` and `llm_service` configure the system around them.
 
 pub(crate) mod native_tools;
+pub(crate) mod past;
 pub(crate) mod providers;
 pub(crate) mod servers;
 pub(crate) mod settings;

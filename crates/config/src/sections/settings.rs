@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::native_tools::NativeTools;
+use super::past::PastSettings;
 use crate::declared::forms::{As, Secs, Word, tokens};
 use crate::declared::texts::{
     ProviderName, ServerName, SkillName, SkillPattern, ToolPattern as ToolName,
@@ -92,6 +93,9 @@ pub struct Settings {
     /// Whether an answer of the strategy `react` may have several actions, if all of them only read; by default false.
     #[serde(skip_serializing_if = "is_default")]
     pub several_actions: Option<bool>,
+    /// The earlier investigations that the agent may know.
+    #[serde(skip_serializing_if = "is_default")]
+    pub past: PastSettings,
 }
 
 impl Settings {
@@ -132,6 +136,7 @@ impl Settings {
             max_tokens: self.max_tokens.or(lower.max_tokens),
             check_figures: self.check_figures.or(lower.check_figures),
             several_actions: self.several_actions.or(lower.several_actions),
+            past: self.past.over(lower.past),
         }
     }
 

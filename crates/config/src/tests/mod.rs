@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::*;
-use tarsy_core::plan::{NativeToolsMode, Strategy, SuccessPolicy, Thinking, ThinkingLevel};
+use tarsy_core::plan::{
+    NativeToolsMode, PastScope, Strategy, SuccessPolicy, Thinking, ThinkingLevel,
+};
 
 fn env(name: &str) -> Option<String> {
     (name == "K8S_TOKEN").then(|| "s3cret".to_owned())
@@ -59,6 +61,12 @@ fn without_a_file_one_agent_investigates_everything_with_a_recording() {
         max_tokens: Some(0),
         check_figures: Some(true),
         several_actions: Some(false),
+        past: PastSettings {
+            given: Some(3),
+            days: Some(30),
+            scope: Some(PastScope::Chain),
+            tool: Some(true),
+        },
     };
     assert_eq!(
         config.defaults,

@@ -252,7 +252,7 @@ fn ended(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
 }
 
 /// A length of time in its two largest units.
-fn in_words(length: TimeDelta) -> String {
+pub(crate) fn in_words(length: TimeDelta) -> String {
     const UNITS: [(&str, &str, i64); 4] = [
         ("day", "days", 86_400),
         ("h", "h", 3_600),

@@ -63,6 +63,32 @@ pub struct Summary {
     pub refs: Refs,
     pub began_at: Option<DateTime<Utc>>,
     pub ended_at: Option<DateTime<Utc>>,
+    /// The earlier investigations of the alert, if there are any.
+    pub seen_before: Option<Seen>,
+}
+
+/// The number of investigations of an alert before this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    pub times: u32,
+    /// The days in which they ended.
+    pub days: u32,
+}
+
+impl Seen {
+    /// `4th time in 30 days`, this investigation included.
+    pub fn in_words(self) -> String {
+        let time = self.times.saturating_add(1);
+        let ending = match (time % 10, time % 100) {
+            (_, 11..=13) => "th",
+            (1, _) => "st",
+            (2, _) => "nd",
+            (3, _) => "rd",
+            (_, _) => "th",
+        };
+        let days = if self.days == 1 { "day" } else { "days" };
+        format!("{time}{ending} time in {} {days}", self.days)
+    }
 }
 
 impl Summary {
@@ -151,6 +177,21 @@ mod tests {
             (failed.cause().as_deref(), failed.cited_events()),
             (Some("no model answered"), 0)
         );
+    }
+
+    #[test]
+    fn a_repeated_alert_is_counted_in_words() {
+        for (times, text) in [
+            (1, "2nd time in 30 days"),
+            (2, "3rd time in 30 days"),
+            (3, "4th time in 30 days"),
+            (10, "11th time in 30 days"),
+            (20, "21st time in 30 days"),
+            (111, "112th time in 30 days"),
+        ] {
+            assert_eq!(Seen { times, days: 30 }.in_words(), text);
+        }
+        assert_eq!(Seen { times: 1, days: 1 }.in_words(), "2nd time in 1 day");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use super::bounded::line;
 use super::readable::with_citations_in_words;
-use super::summary::{Outcome, Summary, spelled};
+use super::summary::{Outcome, Seen, Summary, spelled};
 use super::{Moment, Notification};
 use crate::alert::Severity;
 use crate::execution::entry::Mark;
@@ -27,7 +27,7 @@ const MAX_NAME: usize = 100;
 /// The names that a template may have.
 pub const NAMES: WordList = WordList::new(
     "title cause mark sure now evidence next not_seen severity chain outcome cited_events duration link session \
-     moment route review",
+     moment route review seen",
 );
 
 /// A text with names in braces.
@@ -135,6 +135,8 @@ pub(super) struct Values {
     /// The duration in words; empty while the investigation runs.
     pub(super) duration: String,
     pub(super) link: String,
+    /// The number of this time, `4th time in 30 days`; empty for the first one.
+    pub(super) seen: String,
     sign_of: Option<Outcome>,
     session: String,
     moment: Moment,
@@ -181,6 +183,7 @@ impl Values {
             cited_events: summary.cited_events(),
             duration: summary.took().map(spelled).unwrap_or_default(),
             link: url.clone().unwrap_or_default(),
+            seen: summary.seen_before.map(Seen::in_words).unwrap_or_default(),
             sign_of: summary.outcome,
             session: key.session.to_string(),
             moment: key.moment,
@@ -208,6 +211,7 @@ impl Values {
             "session" => self.session.clone(),
             "moment" => self.moment.as_str().to_owned(),
             "route" => self.route.clone(),
+            "seen" => self.seen.clone(),
             _ => String::new(),
         }
     }
@@ -258,7 +262,11 @@ impl Values {
             1 => ", 1 cited event".to_owned(),
             several => format!(", {several} cited events"),
         };
-        format!("{}, {ended}{cited}", self.severity)
+        let seen = match self.seen.as_str() {
+            "" => String::new(),
+            seen => format!(", {seen}"),
+        };
+        format!("{}, {ended}{cited}{seen}", self.severity)
     }
 }
 
@@ -302,6 +310,7 @@ mod tests {
         let summary = Summary {
             mark: Some(Mark::NoSource),
             analysis: Some(analysis),
+            seen_before: Some(Seen { times: 1, days: 30 }),
             ..notification().summary
         };
         let values = Values::of_notification(&Notification {

@@ -2,7 +2,7 @@
 
 use chrono::{TimeDelta, TimeZone as _, Utc};
 
-use super::summary::{Outcome, Summary};
+use super::summary::{Outcome, Seen, Summary};
 use super::{Moment, Notification, NotificationKey, slack, teams, webhook};
 use crate::alert::Severity;
 use crate::alert::refs::Refs;
@@ -26,6 +26,7 @@ pub(super) fn summary() -> Summary {
         refs: Refs::default(),
         began_at: Some(began_at),
         ended_at: Some(began_at + TimeDelta::milliseconds(6_100)),
+        seen_before: None,
     }
 }
 
@@ -73,6 +74,28 @@ fn the_idempotency_key_depends_on_session_route_and_moment_alone() {
         ..key
     };
     assert!(id != other.id() && id != third.id());
+}
+
+#[test]
+fn each_message_about_a_repeated_alert_says_how_often_it_was_seen() {
+    let summary = Summary {
+        seen_before: Some(Seen { times: 3, days: 30 }),
+        ..summary()
+    };
+    let repeated = Notification {
+        summary,
+        ..notification()
+    };
+    for body in [
+        slack::message(&repeated),
+        teams::message(&repeated),
+        webhook::message(&repeated),
+    ] {
+        let text = body.to_string();
+        assert!(text.contains(", 4th time in 30 days"), "{text}");
+    }
+    let seen = &webhook::message(&repeated)["seen_before"];
+    assert_eq!(*seen, serde_json::json!({"times": 3, "days": 30}));
 }
 
 #[test]

@@ -58,6 +58,7 @@ pub fn message(notification: &Notification) -> Value {
         "started_at": summary.began_at.map(moment),
         "ended_at": summary.ended_at.map(moment),
         "duration_ms": summary.took().map(|took| u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
+        "seen_before": summary.seen_before.map(|seen| json!({"times": seen.times, "days": seen.days})),
         "url": url,
         "text": text,
         "may_be_repeated": may_repeat,
@@ -87,6 +88,7 @@ mod tests {
             "next": "`kubectl set resources deploy/a_b --limits=memory=1Gi` then wait",
             "analysis": ANALYSIS,
             "started_at": "2026-11-23T12:00:00.000Z", "ended_at": "2026-11-23T12:00:06.100Z", "duration_ms": 6_100,
+            "seen_before": null,
             "url": "https://tarsy.example.com/sessions/019a2b3c-0000-7000-8000-000000000001",
             "text": "KubePodOOMKilled checkout: critical, completed after 6.1 s, 2 cited events", "may_be_repeated": false,
         });

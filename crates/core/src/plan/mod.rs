@@ -4,6 +4,7 @@
 //! Secrets are names of environment variables, never values.
 
 pub mod option;
+mod past;
 mod presentation;
 mod provider;
 mod summary;
@@ -16,6 +17,7 @@ use super::alert::policy::OnResolved;
 use super::clock::ClockPlan;
 use super::skills::SkillRef;
 
+pub use past::{PastPlan, PastScope};
 pub use presentation::PresentationPlan;
 pub use provider::{NativeTool, NativeToolsMode, ProviderPlan, Thinking, ThinkingLevel};
 pub use summary::SummaryPlan;
@@ -171,6 +173,9 @@ pub struct AgentPlan {
     /// The skills that it may load, with the hashes of their texts; none in older plans.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<SkillRef>,
+    /// The earlier investigations that it may know; `None` for none, as in older plans.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub past: Option<PastPlan>,
 }
 
 /// The spelling of names of tools in texts for the model.

@@ -11,7 +11,7 @@ mod words;
 mod tests;
 
 pub use self::labels::label_query;
-pub use self::query::query;
+pub use self::query::{all_of, query};
 pub use self::words::{Searchable, alert_words, analysis_words};
 
 /// Bytes of a text that are read.

@@ -39,6 +39,13 @@ pub fn query(search: &str) -> Option<String> {
     (!query.is_empty()).then_some(query)
 }
 
+/// The `tsquery` of the first `max` words of a text, all of which have to occur; no character of it has a meaning.
+/// `None` when it has no word.
+pub fn all_of(text: &str, max: usize) -> Option<String> {
+    let mut room = max;
+    term(text, Sign::Wanted, &mut room)
+}
+
 /// Whether a term has to occur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sign {

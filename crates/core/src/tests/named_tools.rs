@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::execution::absorb::absorb;
 use crate::execution::decide::{Decision, decide};
 use crate::execution::entry::{
-    Answer, Entry, RefusedTool, Role, SentCall, Summary, ToolCall, ToolResult,
+    Answer, Entry, LoadedSkills, RefusedTool, Role, SentCall, Summary, ToolCall, ToolResult,
 };
 use crate::execution::event_refs::RecordedEntry;
 use crate::execution::recovery::{LostCall, Recovery, owed};
@@ -57,6 +57,7 @@ fn with_prompts<'a>(
             has_several_actions: true,
             ..PromptOptions::default()
         },
+        skills: "",
     }
 }
 
@@ -271,7 +272,10 @@ fn all_texts(strategy: Strategy) -> Vec<String> {
     let mut texts = script.texts();
     texts.extend(after_a_loss(&script.state));
     let last = u32::try_from(script.state.entries().len()).unwrap();
-    script.append(vec![Entry::Elided { up_to: last }]);
+    script.append(vec![Entry::Elided {
+        up_to: last,
+        skills: LoadedSkills::Blanked,
+    }]);
     texts.extend(script.texts());
     let plan = script.state.plan();
     texts.extend(read_back_texts(plan));

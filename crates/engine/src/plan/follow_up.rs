@@ -13,7 +13,9 @@ use crate::ports::Listing;
 use tarsy_config::{Config, Settings};
 use tarsy_core::alert::policy::OnResolved;
 use tarsy_core::follow_up::{STAGE, Thread, prompts};
-use tarsy_core::plan::{AgentPlan, AnswerCheck, FORMAT_VERSION, Plan, StagePlan, SuccessPolicy};
+use tarsy_core::plan::{
+    AgentPlan, AnswerCheck, FORMAT_VERSION, PastPlan, Plan, StagePlan, SuccessPolicy,
+};
 use tarsy_core::read_result;
 use tarsy_core::skills::Skill;
 
@@ -101,6 +103,8 @@ pub fn plan(
         citable: Some(asked.thread.citable()),
         answer_check: AnswerCheck::Once,
         checks_figures: false,
+        // A question is about one investigation, whose report its first message has.
+        past: agent.past.map(|past| PastPlan { given: 0, ..past }),
         ..agent
     };
     let stage = StagePlan {
@@ -239,7 +243,7 @@ defaults: {llm_provider: small}
             (
                 Strategy::NativeThinking,
                 7,
-                vec!["k8s.logs", "tarsy.read_result"]
+                vec!["k8s.logs", "tarsy.past_investigations", "tarsy.read_result"]
             )
         );
         assert!(
@@ -319,10 +323,21 @@ defaults: {llm_provider: small}
                 .map(|name| (*name).to_owned())
                 .collect::<Vec<_>>()
         };
-        let read_only = names(&["k8s.get", "k8s.logs", "tarsy.read_result"]);
+        let read_only = names(&[
+            "k8s.get",
+            "k8s.logs",
+            "tarsy.past_investigations",
+            "tarsy.read_result",
+        ]);
         assert_eq!(offered("{}"), (read_only.clone(), true));
         assert_eq!(offered("{changes: false}"), (read_only, true));
-        let all = names(&["k8s.get", "k8s.logs", "k8s.restart", "tarsy.read_result"]);
+        let all = names(&[
+            "k8s.get",
+            "k8s.logs",
+            "k8s.restart",
+            "tarsy.past_investigations",
+            "tarsy.read_result",
+        ]);
         assert_eq!(offered("{changes: true}"), (all, false));
     }
 

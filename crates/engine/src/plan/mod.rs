@@ -12,6 +12,7 @@ mod presentation;
 mod summaries;
 mod review;
 pub mod skills;
+mod past;
 pub mod planner;
 mod stage_agents;
 pub mod follow_up;

@@ -7,7 +7,7 @@ use super::provider_choices::providers;
 use super::stage_agents::{agents_of, needs_synthesis, settings, synthesis};
 use tarsy_config::{AgentChain, Config, ReviewCondition, Settings};
 use tarsy_core::alert::{Alert, Severity};
-use tarsy_core::load_skill;
+use tarsy_core::built_in::BuiltInTool;
 use tarsy_core::plan::{
     AgentPlan, Limits, ReviewWhen, StagePlan, Strategy, SuccessPolicy, ToolSpec,
 };
@@ -75,8 +75,8 @@ fn reviewer(
 ) -> Result<AgentPlan, PlanError> {
     let looks = reviewed.looks();
     let mut tools = looks.tools.clone();
-    // A skill says how to look, and the reviewer has one look.
-    tools.retain(|tool: &ToolSpec| tool.read_only && tool.name != load_skill::TOOL);
+    // It looks for what the first one did not see: neither advice nor earlier investigations show that.
+    tools.retain(|tool: &ToolSpec| tool.read_only && !BuiltInTool::is_no_source(&tool.name));
     let strategy = if tools.is_empty() {
         Strategy::SingleCall
     } else {
@@ -126,6 +126,7 @@ fn reviewer(
         reviews: true,
         several_actions: false,
         skills: Vec::new(),
+        past: None,
         presentation: looks.presentation.clone(),
         tools,
         ..reviewed.agent.clone()

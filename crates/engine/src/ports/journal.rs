@@ -1,4 +1,4 @@
-//! The port `Journal`: reads and writes of a session under a lease.
+//! The port `Journal`: reads and writes of a session under a lease; and `PastSessions`, its reads of earlier ones.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +16,8 @@ use tarsy_core::execution::entry::{Answer, Entry, Mark, StopReason, ToolCall};
 use tarsy_core::execution::event_refs::RecordedEntry;
 use tarsy_core::execution::recovery::LostCall;
 use tarsy_core::ids::{ExecutionId, SessionId};
-use tarsy_core::plan::{ProviderPlan, Strategy, SuccessPolicy};
+pub use tarsy_core::past::{By, Past, PastQuery, PastReport};
+use tarsy_core::plan::{PastScope, ProviderPlan, Strategy, SuccessPolicy};
 pub use tarsy_core::read_result::{StoredResult, Timeline};
 use tarsy_core::review::Review;
 use tarsy_core::skills::TextHash;
@@ -73,8 +74,27 @@ pub enum StoreError {
     Unavailable(String),
 }
 
+/// Reads what earlier investigations found, masked by the present mask. None of them is the session itself, the
+/// investigation that it is a question about, a question, or a session that runs.
+pub trait PastSessions: Send + Sync + 'static {
+    /// The newest investigations that a query finds, seen from this session.
+    fn past(
+        &self,
+        session: SessionId,
+        query: PastQuery,
+    ) -> impl Future<Output = Result<Past, StoreError>> + Send;
+
+    /// The report of the one session whose id begins or ends with `wanted`; `None` if there is none within the scope.
+    fn past_report(
+        &self,
+        session: SessionId,
+        wanted: String,
+        scope: PastScope,
+    ) -> impl Future<Output = Result<Option<PastReport>, StoreError>> + Send;
+}
+
 /// Appends to a session under a lease. Retries an unknown outcome with the same bytes by itself, for a bounded time.
-pub trait Journal: Send + Sync + 'static {
+pub trait Journal: PastSessions {
     /// The frozen plan and how far the session has come.
     fn load(
         &self,

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use chrono::Utc;
 use tokio::time::Instant;
 
 use super::tool_calls::Batch;
 use crate::ports::{Journal, StoreError, Timeline, ToolReply, Tools};
 use tarsy_core::built_in::BuiltInTool;
 use tarsy_core::load_skill;
+use tarsy_core::past;
 use tarsy_core::read_result::{self, Request};
 
 /// The time for which a stored result is searched; a call that needs more says how far it came.
@@ -22,6 +24,7 @@ impl<T: Tools, J: Journal> Batch<'_, T, J> {
     ) -> Result<ToolReply, StoreError> {
         let answer = match tool {
             BuiltInTool::ReadResult => self.read_result(arguments).await?,
+            BuiltInTool::PastInvestigations => self.past(arguments).await?,
             BuiltInTool::LoadSkill => self.load_skill(arguments).await?,
         };
         let is_error = answer.is_err();
@@ -51,6 +54,27 @@ impl<T: Tools, J: Journal> Batch<'_, T, J> {
             plan,
             &|| began.elapsed() < MAX_READ_TIME,
         ))
+    }
+
+    /// Finds earlier investigations, or reads the report of one.
+    async fn past(&self, arguments: &str) -> Result<Result<String, String>, StoreError> {
+        let plan = self.state.plan();
+        let of_plan = plan.past.unwrap_or_default();
+        let session = self.lease.session_id;
+        Ok(match past::tool::Request::parse(arguments, of_plan) {
+            Err(fault) => Err(fault),
+            Ok(past::tool::Request::Find(query)) => {
+                let found = self.journal.past(session, query).await?;
+                Ok(past::tool::found(&found, Utc::now(), plan.clock))
+            }
+            Ok(past::tool::Request::Read(wanted)) => {
+                let report = self
+                    .journal
+                    .past_report(session, wanted.clone(), of_plan.scope)
+                    .await?;
+                past::tool::report(&wanted, report.as_ref(), Utc::now(), plan.clock)
+            }
+        })
     }
 
     async fn load_skill(&self, arguments: &str) -> Result<Result<String, String>, StoreError> {

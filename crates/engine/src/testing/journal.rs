@@ -13,6 +13,7 @@ use tarsy_core::execution::event_refs::{RecordedEntry, event_of_each_entry};
 use tarsy_core::execution::recovery::{LostCall, Recovery};
 use tarsy_core::execution::request::rebuilt::StoredCall;
 use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::plan::PastScope;
 use tarsy_core::skills::TextHash;
 use tarsy_core::timeline::{EventDraft, EventType};
 
@@ -43,6 +44,8 @@ pub(crate) struct Disk {
     pub(crate) call_places: Vec<(ExecutionId, StoredCall)>,
     pub tool_calls: Vec<ToolCallRecord>,
     pub updates: Vec<AlertUpdate>,
+    /// The earlier investigations, whatever the query.
+    pub past: Past,
     /// The updates are committed before the write with this number.
     pub(crate) updates_from: u32,
     pub end: Option<SessionEnd>,
@@ -110,6 +113,30 @@ impl FakeJournal {
             self.go_on.notified().await;
         }
         Ok(answer)
+    }
+}
+
+impl PastSessions for FakeJournal {
+    async fn past(&self, _session: SessionId, query: PastQuery) -> Result<Past, StoreError> {
+        Ok(Past {
+            days: query.days,
+            ..self.disk.lock().past.clone()
+        })
+    }
+
+    async fn past_report(
+        &self,
+        _session: SessionId,
+        wanted: String,
+        _scope: PastScope,
+    ) -> Result<Option<PastReport>, StoreError> {
+        let past = self.disk.lock().past.clone();
+        let mut sessions = past.sessions.into_iter();
+        let record = sessions.find(|record| record.session.short() == wanted);
+        Ok(record.map(|record| PastReport {
+            record,
+            analysis: "The whole report.".to_owned(),
+        }))
     }
 }
 

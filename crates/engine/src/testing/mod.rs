@@ -74,6 +74,7 @@ impl Scene {
             call_places: vec![],
             tool_calls: vec![],
             updates: vec![],
+            past: Past::default(),
             updates_from: 0,
             end: None,
             shown: BTreeMap::new(),

@@ -7,7 +7,8 @@ use chrono::{DateTime, Utc};
 use self::markdown::{block, code, inline, quote, written};
 use crate::words::{model, moment, retry_of, state, status_word};
 use crate::{
-    AlertReport, ExecutionReport, JoinedAlert, QuestionReport, SessionReport, ToolCallReport,
+    AlertReport, ExecutionReport, JoinedAlert, QuestionReport, SeenSession, SessionReport,
+    ToolCallReport,
 };
 use tarsy_core::alert::Severity;
 use tarsy_core::execution::event_refs::cited;
@@ -37,6 +38,7 @@ pub fn report(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
         lines.extend(timeline(session));
     }
     lines.extend(questions(report));
+    lines.extend(seen_before(report));
     lines.extend(joined(report));
     lines.extend(alert(report));
     lines
@@ -296,6 +298,32 @@ fn call(call: &ToolCallReport, session: &SessionReport) -> String {
         code(&call.tool, ARGUMENT_COLUMNS)
     )
     .replace("  ", " ")
+}
+
+/// The earlier investigations of the alert. Their words come from models and alerts.
+fn seen_before(report: &AlertReport) -> Vec<String> {
+    let Some(seen) = &report.seen_before else {
+        return Vec::new();
+    };
+    let mut lines = vec![format!("{}.", seen.in_words()), String::new()];
+    lines.extend(seen.sessions.iter().map(earlier));
+    section("Seen before", lines)
+}
+
+fn earlier(session: &SeenSession) -> String {
+    let words = session.in_words();
+    let words = if words.is_empty() {
+        String::new()
+    } else {
+        format!(", {}", inline(&words))
+    };
+    let cause = session.cause.as_deref().unwrap_or("no cause is named");
+    format!(
+        "- {} {}{words}: {}",
+        moment(session.finished_at),
+        code(&session.session_id.short(), 40),
+        inline(cause)
+    )
 }
 
 fn joined(report: &AlertReport) -> Vec<String> {

@@ -6,6 +6,7 @@ pub mod result;
 pub mod alert_updates;
 pub mod history;
 pub mod thread;
+pub mod past;
 pub mod filter;
 pub mod list;
 pub mod pages;

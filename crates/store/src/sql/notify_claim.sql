@@ -38,5 +38,8 @@ SELECT t.session_id, t.moment, t.attempts, t.in_doubt,
               UNION ALL
               (SELECT j.received_at, j.refs FROM alerts j
                WHERE j.joined_session_id = t.session_id AND j.refs IS NOT NULL
-               ORDER BY j.received_at DESC LIMIT 20)) r, jsonb_each(r.refs) e) AS refs
+               ORDER BY j.received_at DESC LIMIT 20)) r, jsonb_each(r.refs) e) AS refs,
+       -- The first event of a session counts the earlier investigations of its alert.
+       f.metadata -> 'past' AS past, f.metadata -> 'past_days' AS past_days
 FROM taken t JOIN alerts a ON a.alert_id = t.session_id LEFT JOIN alert_sessions s ON s.session_id = t.session_id
+LEFT JOIN timeline_events f ON f.session_id = t.session_id AND f.session_seq = 1 AND f.event_type = 'session_started'

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use tarsy_core::execution::entry::Mark;
 use tarsy_core::ids::SessionId;
 use tarsy_core::notification::route::Planned;
-use tarsy_core::notification::summary::{Outcome, Summary};
+use tarsy_core::notification::summary::{Outcome, Seen, Summary};
 use tarsy_core::notification::{Moment, NotificationKey};
 use tarsy_engine::ports::{
     Arrival, DueNotification, NotificationClaim, NotificationResult, RunStatus, StoreError,
@@ -54,7 +54,7 @@ pub(crate) struct ClaimNotifications {
 statement!(ClaimNotifications, "notify_claim.sql" -> (
     SqlUuid, Text, Integer, Bool, Double, Nullable<Text>, Nullable<Text>, Nullable<Text>, Nullable<Text>,
     Nullable<Text>, Bool, Nullable<Text>, Nullable<Text>, Nullable<Jsonb>, Nullable<Text>, Nullable<Timestamptz>,
-    Nullable<Timestamptz>, Nullable<Jsonb>
+    Nullable<Timestamptz>, Nullable<Jsonb>, Nullable<Jsonb>, Nullable<Jsonb>
 ), [route, limit, token, lease]);
 
 #[derive(Queryable)]
@@ -80,6 +80,8 @@ pub(crate) struct DueRow {
     began_at: Option<DateTime<Utc>>,
     ended_at: Option<DateTime<Utc>>,
     refs: Option<Value>,
+    past: Option<Value>,
+    past_days: Option<Value>,
 }
 
 impl ClaimNotifications {
@@ -114,6 +116,7 @@ impl ClaimNotifications {
             error: row.error,
             began_at: row.began_at,
             ended_at: row.ended_at,
+            seen_before: seen_before(row.past, row.past_days),
             // Only this program writes them, as texts; anything else is left out.
             refs: row
                 .refs
@@ -146,6 +149,15 @@ impl ClaimNotifications {
             summary,
         })
     }
+}
+
+/// The earlier investigations, as the first event of the session counts them.
+fn seen_before(past: Option<Value>, days: Option<Value>) -> Option<Seen> {
+    let number = |value: Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
+    Some(Seen {
+        times: number(past?)?,
+        days: number(days?)?,
+    })
 }
 
 pub(crate) struct RecordNotification {

@@ -59,6 +59,7 @@ const DB_OPERATIONS: &[&str] = &[
     "attempts",
     "result",
     "thread",
+    "past",
     "checkpoint",
     "step",
     "finish",

@@ -61,6 +61,7 @@ pub fn report() -> AlertReport {
         ),
         joined: Vec::new(),
         parent_id: None,
+        seen_before: None,
         url: None,
         questions: vec![QuestionReport {
             session_id: id("5e19c7f0"),

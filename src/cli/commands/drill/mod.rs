@@ -3,6 +3,7 @@
 //! The LLM service, two workers and their MCP server are separate processes ([`processes`]). With `--provider`
 //! ([`provider`]) a real model takes the place of the recording, and a rubric judges its report ([`verdict`]).
 
+mod again;
 mod provider;
 mod processes;
 mod proof;
@@ -11,7 +12,7 @@ mod verdict;
 use std::time::Instant;
 
 use anyhow::{Context as _, bail};
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use self::processes::{DrillProcesses, Logging, Role};
@@ -154,13 +155,8 @@ impl Run<'_> {
         let session = SessionId(Uuid::now_v7());
         let nats = addresses.nats_for_command("drill").await?;
         let store = Store::new(&addresses.database("tarsy drill")?)?;
-        let alert = NewAlert {
-            priority: Priority::Critical,
-            suffix: "drill".parse().ok(),
-            body: self.drill.alert.as_bytes().to_vec(),
-            // Each drill has its own fingerprint, so that it does not join the session of an earlier drill.
-            headers: json!({SESSION_ID: session, FINGERPRINT: format!("drill {session}")}),
-        };
+        let headers = json!({SESSION_ID: session, FINGERPRINT: again::fingerprint(session)});
+        let alert = alert_of(self.drill, headers);
         let published = nats.publish_alert(alert).await?;
         note(&format!(
             "Alert {} → {}{}\n",
@@ -209,6 +205,11 @@ impl Run<'_> {
             exit
         } else {
             self.summary(&sources, session, kill, exit).await?
+        };
+        let exit = if self.args.again && exit == Exit::Done {
+            again::run(&sources, self.drill, session, options.clone()).await?
+        } else {
+            exit
         };
         match &self.args.ask {
             Some(question) if exit == Exit::Done => ask(&sources, session, question, options).await,
@@ -326,6 +327,16 @@ impl Run<'_> {
             session: &stored,
         }
         .print(format)
+    }
+}
+
+/// The alert of a drill with these headers.
+fn alert_of(drill: &Drill, headers: Value) -> NewAlert {
+    NewAlert {
+        priority: Priority::Critical,
+        suffix: "drill".parse().ok(),
+        body: drill.alert.as_bytes().to_vec(),
+        headers,
     }
 }
 

@@ -84,5 +84,6 @@ fn sample(config: &Config) -> Summary {
         refs: Refs::default(),
         began_at: Some(ended_at - TimeDelta::seconds(7)),
         ended_at: Some(ended_at),
+        seen_before: None,
     }
 }

@@ -1,6 +1,7 @@
 //! `tarsy sessions`: lists, shows, reruns and cancels investigations.
 
 mod cancel;
+mod past;
 mod prompts;
 
 use anyhow::bail;
@@ -33,6 +34,7 @@ pub(super) async fn run(global: &GlobalArgs, command: SessionsCommand) -> anyhow
     match command {
         SessionsCommand::List(args) => list(global, args).await,
         SessionsCommand::Show(args) => show(global, args).await,
+        SessionsCommand::Past(args) => past::run(global, args).await,
         SessionsCommand::Rerun(args) => rerun(global, args).await,
         SessionsCommand::Cancel(args) => cancel::run(global, args).await,
     }

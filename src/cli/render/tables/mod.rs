@@ -4,6 +4,7 @@ pub(crate) mod table;
 pub mod list;
 pub mod show;
 pub mod calls;
+pub mod past;
 pub mod dead_letters;
 pub mod checks;
 pub mod gaps;

@@ -50,6 +50,11 @@ pub fn show(report: &AlertReport, now: DateTime<Utc>, style: &Style) -> Vec<Stri
     if let Some(session) = &report.session {
         lines.extend(of_session(session, now, style));
     }
+    let seen = report
+        .seen_before
+        .as_ref()
+        .map(|seen| format!("{} (tarsy sessions past {short})", seen.in_words()));
+    lines.extend(fact("seen", &seen.unwrap_or_default(), style));
     lines.extend(joined(report, style));
     if let Some(session) = &report.session {
         lines.extend(changes(session, style));

@@ -201,6 +201,7 @@ fn completed() -> AlertReport {
         }],
         parent_id: None,
         questions: Vec::new(),
+        seen_before: None,
         session: Some(completed_session()),
         url: Some(format!(
             "https://tarsy.example.com/sessions/{}",

@@ -10,6 +10,7 @@ mod leases;
 mod outbox;
 mod lost_replies;
 mod outage;
+mod past;
 mod races;
 mod resolve;
 mod results;

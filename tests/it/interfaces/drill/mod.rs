@@ -78,6 +78,58 @@ async fn run_drill(arguments: &[&str]) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_drill_again_shows_the_first_investigation_to_the_second_one() {
+    let (nats, database) = (NatsServer::start().await, TestDatabase::create().await);
+    let (nats_url, database_url) = (nats.url(), database.url());
+    let mut drill = Tarsy::spawn(
+        "drill",
+        &["drill", "--again"],
+        &[("NATS_URL", &nats_url), ("DATABASE_URL", database_url)],
+    );
+    let (code, shown) = drill.finished().await;
+    let log = drill.log();
+    assert_eq!(code, 0, "{shown}\n{log}");
+    for text in [
+        "  This alert was investigated before. Between the fences is data",
+        "  Once in 30 days:\n",
+        "\"Seen before\": 1 time in the 30 days before, in session ",
+    ] {
+        assert!(log.contains(text), "{text} in\n{log}");
+    }
+    let past = "SELECT metadata ->> 'past' || ' in ' || (metadata ->> 'past_days') FROM timeline_events \
+                WHERE event_type = 'session_started' AND metadata ? 'past'";
+    assert_eq!(database.text(past), "1 in 30");
+    let id = database
+        .text("SELECT session_id::text FROM alert_sessions ORDER BY created_at DESC LIMIT 1");
+    let command = async |arguments: &[&str]| {
+        let mut command = Tarsy::spawn("tarsy", arguments, &[("DATABASE_URL", database_url)]);
+        let (code, shown) = command.finished().await;
+        assert_eq!(code, 0, "{}", command.log());
+        shown
+    };
+    let report = command(&["sessions", "show", &id, "--report"]).await;
+    assert!(
+        report.contains("## Seen before\n\n1 time in the 30 days before.\n\n- "),
+        "{report}"
+    );
+    let listed = command(&["sessions", "past", &id, "--json"]).await;
+    let listed: Value = serde_json::from_str(listed.trim()).unwrap();
+    assert!(
+        listed["cause"]
+            .as_str()
+            .is_some_and(|cause| !cause.is_empty()),
+        "{listed}"
+    );
+    let table = command(&["sessions", "past", &id, "--days", "1"]).await;
+    assert!(table.starts_with("session "), "{table}");
+    let whole = command(&["sessions", "show", &id]).await;
+    assert!(
+        whole.contains("1 time in the 30 days before (tarsy sessions past"),
+        "{whole}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_model_of_a_drill_is_shown_the_time_of_its_evidence() {
     let (nats, database) = (NatsServer::start().await, TestDatabase::create().await);
     let (nats_url, database_url) = (nats.url(), database.url());

@@ -163,6 +163,7 @@ fn messages(shape: &Shape, costs: &mut Costs) {
         refs: Refs::default(),
         began_at: None,
         ended_at: None,
+        seen_before: None,
     };
     let key = NotificationKey {
         session: new_id(),

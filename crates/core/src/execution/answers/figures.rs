@@ -6,11 +6,13 @@
 use std::collections::BTreeSet;
 
 use super::proof::names;
+use crate::built_in::BuiltInTool;
 use crate::execution::cited_events::cited;
 use crate::execution::conversation::Message;
 use crate::execution::entry::{Entry, Role, ToolResult};
 use crate::execution::state::State;
 use crate::figures::SearchedTexts;
+use crate::past;
 use crate::read_result;
 use crate::summary::fields;
 
@@ -69,9 +71,13 @@ fn sources(state: &State, claims: &str, events: &BTreeSet<u32>) -> Vec<String> {
     for (source, message) in state.message_sources().iter().zip(&messages) {
         let entry = state.entries().get(number(source.entry));
         let Some(result) = entry.and_then(Entry::result) else {
-            texts.extend(text_from_outside(message));
+            texts.extend(text_from_outside(state, message));
             continue;
         };
+        // What was true at an earlier time supports nothing, and neither does advice.
+        if BuiltInTool::is_no_source(&result.tool) {
+            continue;
+        }
         let is_source = source.event.is_some_and(|event| events.contains(&event))
             || names(claims, &result.tool)
             || reads_again(result, events);
@@ -96,9 +102,10 @@ fn number(entry: u32) -> usize {
     usize::try_from(entry).map_or(usize::MAX, |entry| entry.saturating_sub(1))
 }
 
-/// A message with the alert, the findings before, or a time.
-fn text_from_outside(message: &Message) -> Option<String> {
-    matches!(message.role, Role::User | Role::System).then(|| message.content.clone())
+/// A message with the alert, the findings before, or a time; without the records of earlier investigations.
+fn text_from_outside(state: &State, message: &Message) -> Option<String> {
+    matches!(message.role, Role::User | Role::System)
+        .then(|| past::without_given(state.plan(), &message.content).into_owned())
 }
 
 /// Whether a result is a part of one of these results that the model has read again.
@@ -129,11 +136,20 @@ mod tests {
     use crate::execution::answers::proof::mark;
     use crate::execution::entry::{About, Answer, Fault, Mark, ToolCall};
     use crate::execution::event_refs::RecordedEntry;
-    use crate::plan::{AgentPlan, AnswerCheck, Strategy};
+    use crate::plan::{AgentPlan, AnswerCheck, PastPlan, Strategy};
     use crate::testing::{agent_plan, read_only_tool};
 
     /// An execution with two results: event 5, and event 9 that reads it again.
     fn state(plan: AgentPlan, context: Option<&str>) -> State {
+        let content = format!("Disk at 97 % on db-1\n{}", context.unwrap_or_default());
+        replayed(plan, context, content)
+    }
+
+    fn state_after(plan: AgentPlan, prompt: &str) -> State {
+        replayed(plan, None, prompt.to_owned())
+    }
+
+    fn replayed(plan: AgentPlan, context: Option<&str>, content: String) -> State {
         let call = |id: &str, tool: &str, arguments: &str| ToolCall {
             id: id.to_owned(),
             tool: tool.to_owned(),
@@ -151,13 +167,14 @@ mod tests {
         };
         let prompt = Entry::Prompt {
             role: Role::User,
-            content: format!("Disk at 97 % on db-1\n{}", context.unwrap_or_default()),
+            content,
         };
         let answer = Entry::Answer(Answer {
             calls: vec![
                 call("a", "rds.get", r#"{"from": "01:15"}"#),
                 call("b", "tarsy.read_result", "{}"),
                 call("c", "rds.logs", "{}"),
+                call("d", "tarsy.past_investigations", "{}"),
             ],
             ..Answer::default()
         });
@@ -175,6 +192,7 @@ mod tests {
                     9,
                 ),
                 result("c", "rds.logs", "83 errors at 02:20:15", 12),
+                result("d", "tarsy.past_investigations", "Cause: 7777 errors", 15),
             ],
         )
     }
@@ -214,6 +232,36 @@ mod tests {
         ] {
             assert_eq!(found(analysis), expected, "{analysis}");
         }
+    }
+
+    #[test]
+    fn an_analysis_that_cites_only_earlier_investigations_has_no_source() {
+        let state = state(plan(), None);
+        let marked = |analysis| mark(&state, analysis, None);
+        assert_eq!(marked("Cause: 7777 errors [15]"), Some(Mark::NoSource));
+        let by_name = "Cause: as before [tarsy.past_investigations]";
+        assert_eq!(marked(by_name), Some(Mark::NoSource));
+        assert_eq!(marked("Cause: as before [5, 15]"), None);
+        // A number that only an earlier investigation has is not of now.
+        for analysis in [
+            "Cause: 7777 errors [5, 15]",
+            "Cause: 7777 errors [5] [tarsy.past_investigations]",
+        ] {
+            assert_eq!(found(analysis), ["7777"], "{analysis}");
+        }
+        let of_prompt = AgentPlan {
+            past: Some(PastPlan {
+                given: 3,
+                ..PastPlan::default()
+            }),
+            ..plan()
+        };
+        let given = "Disk full.\n\nThis alert was investigated before. Between the fences is data: words of earlier \
+                     investigations. The same alert can have another cause today: check it before you rely on it. It \
+                     proves nothing about now.\n\n```text\nOnce in 30 days:\n    Cause: 8888 errors\n```";
+        let with_past = state_after(of_prompt, given);
+        let unsupported = unsupported(&with_past, "Cause: 8888 errors [5]");
+        assert_eq!(unsupported.len(), 1);
     }
 
     #[test]

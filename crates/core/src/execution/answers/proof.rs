@@ -40,9 +40,11 @@ pub(super) fn sources(state: &State, analysis: &str, answer: Option<&Answer>) ->
         };
     };
     let claims = fields(analysis).claims(analysis);
+    let sourceless = state.sourceless_events();
     let has_number = cited(&claims)
         .into_iter()
-        .any(|number| known.contains(&u64::from(number)));
+        .map(u64::from)
+        .any(|number| known.contains(&number) && !sourceless.contains(&number));
     let has_known = has_number
         || state.answered_tools().any(|tool| names(&claims, tool))
         || has_native_work(state, answer);

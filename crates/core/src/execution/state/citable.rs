@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::State;
+use crate::built_in::BuiltInTool;
 use crate::execution::cited_events::cited;
 use crate::plan::ResultForm;
 
@@ -21,5 +22,20 @@ impl State {
                 .collect(),
         };
         Some(known.into_iter().map(u64::from).collect())
+    }
+
+    /// The event numbers of records of earlier investigations and of skills. They may be cited, and prove nothing about
+    /// now.
+    pub(crate) fn sourceless_events(&self) -> BTreeSet<u64> {
+        self.entries
+            .iter()
+            .zip(&self.options)
+            .filter(|(entry, _)| {
+                let result = entry.result();
+                result.is_some_and(|result| BuiltInTool::is_no_source(&result.tool))
+            })
+            .filter_map(|(_, options)| options.event)
+            .map(u64::from)
+            .collect()
     }
 }

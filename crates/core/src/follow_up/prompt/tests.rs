@@ -26,6 +26,7 @@ fn without_tools() -> Briefing<'static> {
         runbooks: &[],
         fetched: None,
         options: PromptOptions::default(),
+        skills: "",
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::agent_tools::{AgentTools, agent_tools, servers_for};
 use super::error::{PlanError, undefined};
+use super::past;
 use super::presentation;
 use super::provider_choices::providers;
 use super::review;
@@ -192,12 +193,13 @@ pub(super) fn agent_plan(
         .iter()
         .map(|skill| skill.reference())
         .collect();
-    // An agent without tools has no results to read again.
+    // An agent without tools has no results to read again, and looks nothing up.
     if !tools.is_empty() {
         tools.push(request.reader.clone());
         if !references.is_empty() {
             tools.push(load_skill::spec(&references));
         }
+        tools.extend(past::tool(settings));
         tools.sort_by(|one, other| one.name.cmp(&other.name));
     }
     let limits = limits(settings);
@@ -245,6 +247,7 @@ pub(super) fn agent_plan(
         tool_names: ToolNames::AsCalled,
         several_actions,
         skills: references,
+        past: past::plan(settings),
     })
 }
 

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::plan::route::{choose, servers_of};
 use tarsy_core::alert::policy::OnResolved;
-use tarsy_core::plan::{Limits, PresentationPlan, ProviderPlan, Strategy};
+use tarsy_core::plan::{Limits, PastPlan, PastScope, PresentationPlan, ProviderPlan, Strategy};
 use tarsy_core::readable::presentation::Presentation;
 use tarsy_core::testing::{alert, changing_tool, read_only_tool};
 
@@ -143,6 +143,11 @@ fn a_plan_freezes_the_settings_of_all_levels() {
                     BTreeMap::new()
                 },
             },
+            past: (!strategy.synthesises()).then_some(PastPlan {
+                given: 3,
+                days: 30,
+                scope: PastScope::Chain,
+            }),
             ..tarsy_core::testing::agent_plan(strategy, vec![])
         }
     };
@@ -155,6 +160,7 @@ fn a_plan_freezes_the_settings_of_all_levels() {
         read_only_tool("k8s.get"),
         read_only_tool("k8s.logs"),
         changing_tool("k8s.restart"),
+        tarsy_core::past::tool::spec(),
         read_result::spec(),
     ];
     let stage = StagePlan {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::error::PlanError;
 use super::follow_up::{self, Asked};
 use super::narrowing::Narrowing;
+use super::past;
 use super::planner;
 use super::route::{Route, choose, servers_of};
 use super::skills::Material;
@@ -21,11 +22,20 @@ use tarsy_core::clock::ClockPlan;
 use tarsy_core::follow_up::Thread;
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::headers;
+use tarsy_core::past::{Past, PastQuery, given};
 use tarsy_core::plan::{AgentPlan, Plan};
 use tarsy_core::routing::Facts;
 use tarsy_core::runbook::FetchedRunbook;
 use tarsy_core::skills::Skill;
 use tarsy_core::timeline::{EventDraft, EventType};
+
+/// The knowledge about an alert that its agents are given beside it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Background {
+    /// Its runbook, if tarsy has fetched it or tried to.
+    pub runbook: Option<FetchedRunbook>,
+    pub past: Past,
+}
 
 /// Plans the sessions of one worker.
 #[derive(Debug)]
@@ -153,15 +163,28 @@ impl<T: Tools> SessionPlanner<T> {
         narrowing.map_err(|error| unplanned(error).into())
     }
 
-    /// Plans the investigation of an alert. Its servers are asked for their tools while `runbook` is fetched.
+    /// The earlier investigations of an alert that its agents are given; `None` if they are given none.
     ///
     /// # Errors
     /// As [`Self::prepare`].
+    pub fn given_past(
+        &self,
+        received: &Received,
+        prepared: &PreparedAlert,
+    ) -> Result<Option<PastQuery>, PrepareError> {
+        let route = self.chain_of(received, &prepared.alert, prepared.route.as_ref())?;
+        Ok(past::given_to(&self.config, &route))
+    }
+
+    /// Plans the investigation of an alert. Its servers are asked for their tools while `background` is read.
+    ///
+    /// # Errors
+    /// As [`Self::prepare`], and those of `background`.
     pub async fn plan_alert(
         &self,
         received: &Received,
         prepared: &PreparedAlert,
-        runbook: impl Future<Output = Option<FetchedRunbook>> + Send,
+        background: impl Future<Output = Result<Background, PrepareError>> + Send,
         skills: &[Arc<Skill>],
     ) -> Result<Planned, PrepareError> {
         let alert = &prepared.alert;
@@ -169,7 +192,8 @@ impl<T: Tools> SessionPlanner<T> {
         let route = self.chain_of(received, alert, by_route)?;
         let narrowing = self.narrowing(received, by_route)?;
         let servers = narrowing.servers(servers_of(&self.config, &route));
-        let (listing, runbook) = tokio::join!(self.tools.list(&servers), runbook);
+        let (listing, background) = tokio::join!(self.tools.list(&servers), background);
+        let Background { runbook, past } = background?;
         narrowing
             .check(&self.config, &route, &listing)
             .map_err(unplanned)?;
@@ -187,11 +211,13 @@ impl<T: Tools> SessionPlanner<T> {
             ..plan
         };
         let plan = plan.with_clock(self.clock(ClockPlan::of_alert(alert, received.queued_at)));
+        let plan = given(plan, &past, received.queued_at);
         let mut metadata = self.facts(alert, &plan, &listing);
         metadata.insert("alert_type".to_owned(), alert.alert_type.clone().into());
         let mut started = started("Investigation started", &plan, metadata);
         describe_runbook(&mut started, alert, runbook.as_ref());
         describe_skill(&mut started, default, material.runbook_skill);
+        describe_past(&mut started, &past);
         Ok(Planned {
             started,
             awaited_servers: self.required(&plan),
@@ -372,6 +398,17 @@ fn describe_runbook(started: &mut EventDraft, alert: &Alert, runbook: Option<&Fe
     };
     if let Some(metadata) = started.metadata.as_object_mut() {
         metadata.insert("runbook".to_owned(), described);
+    }
+}
+
+/// Adds to a session's first event how often its alert was investigated before.
+fn describe_past(started: &mut EventDraft, past: &Past) {
+    if past.total == 0 {
+        return;
+    }
+    if let Some(metadata) = started.metadata.as_object_mut() {
+        metadata.insert("past".to_owned(), past.total.into());
+        metadata.insert("past_days".to_owned(), past.days.into());
     }
 }
 

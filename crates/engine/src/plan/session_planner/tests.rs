@@ -2,7 +2,9 @@ use chrono::Utc;
 use uuid::Uuid;
 
 use super::*;
+use crate::ports::StoreError;
 use crate::testing::FakeTools;
+use tarsy_core::past::{PastSession, Relation};
 use tarsy_core::testing::alert;
 
 const CONFIG: &str = "
@@ -66,4 +68,66 @@ fn an_unknown_chain_or_tool_is_refused_before_a_service_is_asked() {
         reason(json!({"Tarsy-Tools": "gone.*"})),
         DeadReason::UnknownTools
     );
+}
+
+#[tokio::test]
+async fn earlier_investigations_stand_in_the_prompt_and_the_first_event_counts_them() {
+    let planner = planner();
+    let received = received(json!({}));
+    let facts = Facts::from([("team", "shop")]);
+    let prepared = planner.prepare(&received, alert("t"), &facts).unwrap();
+    let query = planner.given_past(&received, &prepared).unwrap().unwrap();
+    assert_eq!((query.days, query.limit), (30, 3));
+    let record = PastSession {
+        session: SessionId(Uuid::from_u128(2)),
+        finished_at: received.queued_at - TimeDelta::hours(5),
+        relation: Relation::SameAlert,
+        chain: "web".to_owned(),
+        title: "Disk full".to_owned(),
+        severity: None,
+        summary: Some("Cause: logs".to_owned()),
+        mark: None,
+    };
+    let planned = async |past| {
+        let background = async {
+            Ok(Background {
+                runbook: None,
+                past,
+            })
+        };
+        let planned = planner
+            .plan_alert(&received, &prepared, background, &[])
+            .await;
+        planned.unwrap()
+    };
+    let seen = planned(Past {
+        total: 4,
+        days: 30,
+        sessions: vec![record],
+    })
+    .await;
+    let metadata = &seen.started.metadata;
+    assert_eq!(
+        (&metadata["past"], &metadata["past_days"]),
+        (&json!(4), &json!(30))
+    );
+    let prompt = &seen.plan.stages[0].agents[0].user_prompt;
+    assert!(
+        prompt.contains("4 times in 30 days. The newest:\n"),
+        "{prompt}"
+    );
+    assert!(
+        prompt.contains(", 5 h ago, session 00000002\n    Cause: logs\n"),
+        "{prompt}"
+    );
+    let unseen = planned(Past::default()).await;
+    assert_eq!(unseen.started.metadata.get("past"), None);
+    let down = PrepareError::Unavailable(StoreError::Unavailable("down".to_owned()));
+    let failed = planner.plan_alert(
+        &received,
+        &prepared,
+        std::future::ready(Err(down.clone())),
+        &[],
+    );
+    assert_eq!(failed.await, Err(down));
 }

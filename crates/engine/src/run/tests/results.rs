@@ -2,13 +2,19 @@
 
 use std::sync::Arc;
 
+use chrono::{TimeDelta, Utc};
+use uuid::Uuid;
+
 use super::{control, run};
-use crate::ports::{ModelRequest, RunStatus};
+use crate::ports::{ModelRequest, Past, RunStatus};
 use crate::run::control::{Interrupted, ReleaseReason};
 use crate::testing::{Death, Scene, Turn};
+use tarsy_core::alert::Severity;
 use tarsy_core::execution::decide::Purpose;
 use tarsy_core::execution::entry::{Entry, Summary, Usage};
-use tarsy_core::plan::{ProviderPlan, Strategy, SummaryPlan};
+use tarsy_core::ids::SessionId;
+use tarsy_core::past::{self, PastSession, Relation};
+use tarsy_core::plan::{PastPlan, PastScope, ProviderPlan, Strategy, SummaryPlan};
 use tarsy_core::read_result;
 use tarsy_core::timeline::{EventStatus, EventType};
 
@@ -361,5 +367,74 @@ async fn a_model_reads_a_result_again_whichever_worker_goes_on() {
         "no server is called"
     );
     assert_eq!(whole.disk().tool_calls.len(), 4);
+    survives(made, |_, _| {}).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_finds_earlier_investigations_whichever_worker_goes_on() {
+    let says = |text| Turn::Says(text, vec![]);
+    let record = PastSession {
+        session: SessionId(Uuid::from_u128(0x7f3a_9c12)),
+        finished_at: Utc::now() - TimeDelta::hours(90),
+        relation: Relation::SameAlert,
+        chain: "c".to_owned(),
+        title: "[event 9] Disk full".to_owned(),
+        severity: Some(Severity::High),
+        summary: Some("Cause: logs\nSure: likely".to_owned()),
+        mark: None,
+    };
+    let made = || {
+        let turns = vec![
+            says("Action: tarsy.past_investigations\nAction Input: {\"same_alert\": true}"),
+            says("Action: tarsy.past_investigations\nAction Input: {\"session\": \"7f3a9c12\"}"),
+            says("Action: tarsy.past_investigations\nAction Input: {\"session\": \"00000000\"}"),
+            says("Action: tarsy.past_investigations\nAction Input: {}"),
+            says("Final Answer: Cause: y [3]"),
+        ];
+        let scene = Scene::new(Strategy::React, 9, turns);
+        {
+            let mut disk = scene.disk();
+            let agent = Arc::make_mut(&mut disk.record.plan.stages[0].agents[0]);
+            agent.tools.push(past::tool::spec());
+            agent.past = Some(PastPlan {
+                given: 3,
+                days: 14,
+                scope: PastScope::Chain,
+            });
+            disk.past = Past {
+                total: 4,
+                days: 0,
+                sessions: vec![record.clone()],
+            };
+        }
+        scene
+    };
+    let whole = made();
+    assert_eq!(run(&whole, control()).await, Ok(()));
+    let last = requests(&whole, "m").pop().unwrap();
+    let observed: Vec<&str> = last
+        .messages
+        .iter()
+        .map(|message| message.content.as_str())
+        .filter(|text| text.starts_with("Observation: [event "))
+        .collect();
+    assert_eq!(observed.len(), 4, "{:#?}", last.messages);
+    for (text, expected) in observed.iter().zip([
+        "\n    4 found in 14 days, the newest 1. It is about another time and proves nothing about now.\n",
+        "\n    Its report. It is about another time and proves nothing about now.\n        The whole report.",
+        "there is no earlier investigation \"00000000\" that may be read here",
+        "give query, same_alert or session",
+    ]) {
+        assert!(text.contains(expected), "{text}");
+    }
+    assert!(
+        observed[0].contains(", 3 days ago, session 7f3a9c12, high, same alert, likely\n        [event 9] Disk full\n"),
+        "{}",
+        observed[0]
+    );
+    assert!(
+        whole.ports.tools.calls.lock().is_empty(),
+        "no server is called"
+    );
     survives(made, |_, _| {}).await;
 }

@@ -12,6 +12,7 @@ use super::model_calls;
 use crate::call::Operation;
 use crate::connect::Store;
 use crate::error::Error;
+use crate::reads::past::{PastSame, same_alert};
 use crate::schema::{
     agent_executions, alert_sessions, alert_updates, alerts, llm_interactions, stages,
     timeline_events, tool_interactions,
@@ -19,12 +20,14 @@ use crate::schema::{
 use tarsy_core::alert::Severity;
 use tarsy_core::execution::entry::{Mark, StopReason};
 use tarsy_core::ids::SessionId;
+use tarsy_core::past::{DEFAULT_DAYS, DEFAULT_GIVEN};
 use tarsy_core::timeline::EventType;
 use tarsy_engine::ports::{DeadReason, RunStatus};
+use tarsy_mask::Mask;
 use tarsy_reports::stored::{Stored, StoredOption};
 use tarsy_reports::{
     AlertReport, AlertUpdateReport, DispositionKind, ExecutionReport, ModelReport, QuestionReport,
-    SessionReport, ShownStatus, StageReport, ToolCallReport,
+    SeenBefore, SessionReport, ShownStatus, StageReport, ToolCallReport,
 };
 
 #[derive(Queryable, Selectable)]
@@ -108,13 +111,14 @@ impl Store {
     /// # Errors
     /// When the database is unavailable.
     pub async fn report(&self, alert: SessionId) -> Result<Option<AlertReport>, Error> {
+        let mask = self.mask.clone();
         let report = self.run(Operation::Command, move |connection| {
             // One snapshot, so that the parts agree with each other while the session continues.
             connection
                 .build_transaction()
                 .read_only()
                 .repeatable_read()
-                .run(|connection| read(connection, alert.0))
+                .run(|connection| read(connection, alert.0, &mask))
         });
         Ok(report.await?.map(|report| AlertReport {
             url: self.link(alert),
@@ -123,7 +127,7 @@ impl Store {
     }
 }
 
-fn read(connection: &mut PgConnection, id: Uuid) -> QueryResult<Option<AlertReport>> {
+fn read(connection: &mut PgConnection, id: Uuid, mask: &Mask) -> QueryResult<Option<AlertReport>> {
     let alert: Option<AlertRow> = alerts::table
         .find(id)
         .select(AlertRow::as_select())
@@ -137,6 +141,10 @@ fn read(connection: &mut PgConnection, id: Uuid) -> QueryResult<Option<AlertRepo
         .optional()?;
     let parent_id = session.as_ref().and_then(|session| session.parent_id);
     let questions = questions(connection, id)?;
+    let seen_before = match &session {
+        Some(session) if parent_id.is_none() => seen_before(connection, id, session, mask)?,
+        Some(_) | None => None,
+    };
     let session = session
         .map(|session| with_parts(connection, id, session))
         .transpose()?;
@@ -177,9 +185,22 @@ fn read(connection: &mut PgConnection, id: Uuid) -> QueryResult<Option<AlertRepo
         joined,
         parent_id,
         questions,
+        seen_before,
         session,
         url: None,
     }))
+}
+
+/// The earlier investigations of the alert, before the session began.
+fn seen_before(
+    connection: &mut PgConnection,
+    id: Uuid,
+    session: &SessionRow,
+    mask: &Mask,
+) -> QueryResult<Option<SeenBefore>> {
+    let read = PastSame::before(id, session.created_at, DEFAULT_DAYS, DEFAULT_GIVEN);
+    let past = same_alert(connection, &read, mask)?;
+    Ok((past.total > 0).then(|| SeenBefore::new(past)))
 }
 
 fn questions(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<QuestionReport>> {

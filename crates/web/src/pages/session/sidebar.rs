@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use super::Session;
 use super::head::tokens;
-use crate::shell::words::{NO_TITLE, address, brief, plain, whole};
+use crate::shell::words::{NO_TITLE, address, brief, moment, plain, whole};
 use tarsy_core::chain::RunStatus;
 use tarsy_core::ids::SessionId;
 use tarsy_core::intake::headers::ASKED_BY;
 use tarsy_core::readable::format;
 use tarsy_reports::words::retry_of;
-use tarsy_reports::{AlertReport, ExecutionReport, ModelReport, SessionReport};
+use tarsy_reports::{AlertReport, ExecutionReport, ModelReport, SeenBefore, SessionReport};
 
 /// Labels that are shown; all of them are in the body.
 const MAX_LABELS: usize = 24;
@@ -29,6 +29,7 @@ pub(super) fn sidebar(page: &Session<'_>) -> Markup {
     html! {
         aside #beside aria-label="Alert and agents" {
             (alert(report))
+            @if let Some(seen) = &report.seen_before { (seen_before(seen)) }
             @if let Some(session) = report.session.as_ref().filter(|session| session.status != RunStatus::Limited) {
                 (agents(session, page))
             }
@@ -63,6 +64,25 @@ fn alert(report: &AlertReport) -> Markup {
             @if !report.joined.is_empty() {
                 (others(report))
             }
+        }
+    }
+}
+
+/// The earlier investigations of the alert. What they found is data: a model wrote it.
+fn seen_before(seen: &SeenBefore) -> Markup {
+    html! {
+        section.seen aria-labelledby="h-seen" {
+            h2 #h-seen { "Seen before" }
+            p { (seen.in_words()) "." }
+            ul { @for earlier in &seen.sessions {
+                li {
+                    a href={ "/sessions/" (earlier.session_id) } { (earlier.session_id.short()) } " "
+                    (moment(earlier.finished_at))
+                    @let words = earlier.in_words();
+                    @if !words.is_empty() { ", " (words) }
+                    p { (brief(earlier.cause.as_deref().unwrap_or("It names no cause."), 300)) }
+                }
+            } }
         }
     }
 }

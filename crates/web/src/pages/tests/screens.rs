@@ -12,10 +12,12 @@ use tarsy_core::chain::RunStatus;
 use tarsy_core::execution::entry::{Mark, StopReason};
 use tarsy_core::ids::SessionId;
 use tarsy_core::review::{Review, Verdict};
-use tarsy_core::summary::executive_summary;
+use tarsy_core::summary::{Sure, executive_summary};
 use tarsy_core::timeline::EventType;
 use tarsy_engine::ports::DeadReason;
-use tarsy_reports::{AlertReport, DispositionKind, Facets, SessionEntry, StatusCounts};
+use tarsy_reports::{
+    AlertReport, DispositionKind, Facets, SeenBefore, SeenSession, SessionEntry, StatusCounts,
+};
 
 use super::{shown, shown_to};
 
@@ -33,6 +35,48 @@ fn a_session_has_its_answer_before_its_steps() {
         .iter()
         .fold(whole, |page, (path, name)| page.replace(path, name));
     insta::assert_snapshot!("session", whole.replace("><", ">\n<"));
+}
+
+#[test]
+fn a_session_whose_alert_was_seen_before_leads_to_the_earlier_ones() {
+    let earlier = SeenSession {
+        session_id: id("5e19c7f0"),
+        finished_at: at(-90_000),
+        chain: "kubernetes".to_owned(),
+        title: "Pod restarts".to_owned(),
+        severity: Some(Severity::High),
+        mark: Some(Mark::NoSource),
+        sure: Some(Sure::Likely),
+        cause: Some("<script>alert(1)</script> the limit\u{202e}".to_owned()),
+        next: None,
+    };
+    let nameless = SeenSession {
+        session_id: id("77d0b3aa"),
+        mark: None,
+        sure: None,
+        cause: None,
+        ..earlier.clone()
+    };
+    let seen = SeenBefore {
+        times: 4,
+        days: 30,
+        sessions: vec![earlier, nameless],
+    };
+    let report = AlertReport {
+        seen_before: Some(seen),
+        ..report()
+    };
+    let whole = shown(&report, &story()).whole();
+    assert_eq!(check(&whole).err(), None);
+    for part in [
+        "<h2 id=\"h-seen\">Seen before</h2><p>4 times in the 30 days before.</p>",
+        ", likely, unproven<p>&lt;script&gt;alert(1)&lt;/script&gt; the limit</p>",
+        "<p>It names no cause.</p>",
+    ] {
+        assert!(whole.contains(part), "{part}");
+    }
+    let link = format!("<a href=\"/sessions/{}\">5e19c7f0</a>", id("5e19c7f0"));
+    assert!(whole.contains(&link), "{link}");
 }
 
 #[test]
