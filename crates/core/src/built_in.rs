@@ -23,8 +23,8 @@ impl BuiltInTool {
         Self::ALL.into_iter().find(|tool| tool.name() == name)
     }
 
-    /// Whether a tool is one of tarsy whose results show nothing of this investigation: records of earlier ones, and the
-    /// texts of skills. A result that is read again shows what its first reading showed.
+    /// Whether a tool is one of tarsy whose results show nothing of this investigation: records of earlier ones, and
+    /// the texts of skills. A result that is read again shows the same as before.
     pub fn is_no_source(name: &str) -> bool {
         match Self::named(name) {
             Some(Self::PastInvestigations | Self::LoadSkill) => true,

@@ -48,7 +48,7 @@ pub(crate) fn found(directory: &Path) -> Result<Vec<Found>, String> {
     Ok(skills)
 }
 
-/// The paths in a folder in the order of their names, without hidden ones: a mounted ConfigMap has `..data`.
+/// The paths in a folder in the order of their names, without hidden ones: a mounted `ConfigMap` has `..data`.
 fn sorted(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder)? {

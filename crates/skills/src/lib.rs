@@ -1,7 +1,7 @@
 //! Skills: reads the texts of operators from directories, checks them, and reads them again when they change.
 //!
 //! A directory has `<name>/SKILL.md` with further texts in `<name>/references/`, or `<name>.md`, as the keys of a
-//! ConfigMap. Each text begins with front matter in YAML. A skill that cannot be used is left out, with the reason:
+//! `ConfigMap`. Each text begins with front matter in YAML. A skill that cannot be used is left out, with the reason:
 //! no worker waits for it. Nothing in a directory is ever run.
 
 #![cfg_attr(

@@ -24,7 +24,7 @@ const fn help(
     }
 }
 
-const HELPS: [Help; 45] = [
+const HELPS: [Help; 46] = [
     help(
         &[],
         &[
@@ -270,6 +270,12 @@ const HELPS: [Help; 45] = [
         &["tarsy tools call kubernetes.pods_log --args '{\"name\": \"web-0\"}' --whole"],
         "The rules are those of models: a tool that no model may call is not called here either, secrets are masked, and \
          the result is cut as for an agent unless --whole is given. Exit code 1: no result, or the tool reports an error.",
+    ),
+    help(
+        &["tools", "gaps"],
+        &["tarsy tools gaps", "tarsy tools gaps --since 7d --json"],
+        "The newest 2000 sessions since then are looked at. Counts are those of the journal: \"arguments\" do not fit the \
+         schema of the tool, and \"no server\" could not be reached.",
     ),
     help(&["notify", "test"], &["tarsy notify test oncall"], ""),
     help(

@@ -18,7 +18,7 @@ fn when(plan: &Plan, stage_no: u32) -> Option<ReviewWhen> {
 
 /// The step after the stage before a review: a review that is due begins, unless the session has to stop.
 pub(super) fn due(record: &SessionRecord, stage: &StageRecord) -> Next {
-    if is_due(record, stage) && !stop(stage).is_some() {
+    if is_due(record, stage) && stop(stage).is_none() {
         Next::Begin(stage.stage_no + 1)
     } else {
         Next::Finish(unreviewed(record, stage))

@@ -278,6 +278,7 @@ fn outcome(summary: &Summary) -> &'static str {
 mod tests {
     use super::*;
     use crate::notification::tests::{ANALYSIS, notification};
+    use crate::review::{Review, Verdict};
 
     #[test]
     fn names_are_replaced_and_escaped_and_the_text_is_not() {
@@ -311,6 +312,10 @@ mod tests {
             mark: Some(Mark::NoSource),
             analysis: Some(analysis),
             seen_before: Some(Seen { times: 1, days: 30 }),
+            review: Some(Review {
+                verdict: Verdict::Stands,
+                model: "m".to_owned(),
+            }),
             ..notification().summary
         };
         let values = Values::of_notification(&Notification {

@@ -88,7 +88,7 @@ fn the_newest_records_stand_behind_the_alert() {
     let shown = given(native.clone(), &past(4, vec![record()]), now());
     assert_eq!(message(&shown), GIVEN);
     for without in [
-        given(native.clone(), &past(0, vec![]), now()),
+        given(native, &past(0, vec![]), now()),
         given(
             plan(0, Strategy::NativeThinking),
             &past(4, vec![record()]),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{Briefing, line, paragraph, render};
-use crate::built_in::BuiltInTool;
 use crate::plan::NativeTool;
+use crate::read_result;
 
 const SERVERS: &str = include_str!("../prompts/reach_servers.md");
 
@@ -82,7 +82,7 @@ impl Unseen {
 pub(super) fn servers(briefing: &Briefing<'_>, unseen: Unseen) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for tool in briefing.tools {
-        if BuiltInTool::named(&tool.name).is_none() {
+        if !read_result::is_own(&tool.name) {
             *counts.entry(tool.server()).or_default() += 1;
         }
     }

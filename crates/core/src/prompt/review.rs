@@ -22,7 +22,10 @@ pub fn review(briefing: &Briefing<'_>, alert: &Alert) -> Prompts {
     // The form of an analysis, without the words that it begins the answer.
     let fields = ANSWER_FORM.trim().split_once('\n');
     let fields = fields.map_or(ANSWER_FORM, |(_, fields)| fields.trim());
-    let fields = render(fields, &[("sources", texts.sources.trim())]);
+    let fields = render(
+        fields,
+        &[("sources", texts.sources.trim()), ("example", "")],
+    );
     let form = format!("{}\n\n{fields}", FORM.trim());
     Prompts {
         system: system_of(texts.system, &form, briefing),

@@ -117,7 +117,15 @@ mod tests {
         );
         assert_eq!(loadable(&plan), ["k8s-pods"]);
         let names: Vec<_> = plan.tools.iter().map(|tool| tool.name.as_str()).collect();
-        assert_eq!(names, ["k8s.get", "tarsy.load_skill", "tarsy.read_result"]);
+        assert_eq!(
+            names,
+            [
+                "k8s.get",
+                "tarsy.load_skill",
+                "tarsy.past_investigations",
+                "tarsy.read_result"
+            ]
+        );
         let system = &plan.system_prompt;
         assert!(system.contains("## Skill: house-rules"), "{system}");
         assert!(system.contains("The text of house-rules."), "{system}");
@@ -138,7 +146,10 @@ mod tests {
         let none = planned("skills: []", &["k8s.get"]);
         assert_eq!(loadable(&none), Vec::<&str>::new());
         let names: Vec<_> = none.tools.iter().map(|tool| tool.name.as_str()).collect();
-        assert_eq!(names, ["k8s.get", "tarsy.read_result"]);
+        assert_eq!(
+            names,
+            ["k8s.get", "tarsy.past_investigations", "tarsy.read_result"]
+        );
         assert!(!none.system_prompt.contains("## Skills"));
     }
 

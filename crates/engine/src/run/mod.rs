@@ -14,7 +14,6 @@ mod review;
 mod execution;
 mod model_retry;
 mod deltas;
-mod built_in;
 mod tool_calls;
 mod performed;
 pub mod progress;

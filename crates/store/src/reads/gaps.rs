@@ -19,7 +19,7 @@ use crate::statement::statement;
 /// Sessions that are looked at: about 100,000 rows of the journal.
 const MAX_SESSIONS: i64 = 2_000;
 
-struct ReadTools {
+pub(crate) struct ReadTools {
     since: DateTime<Utc>,
     limit: i64,
     nothing: &'static str,
@@ -31,14 +31,14 @@ statement!(ReadTools, "gaps_tools.sql" -> (Text, BigInt, BigInt, BigInt, BigInt,
     since, limit, nothing, nothing_observed
 ]);
 
-struct ReadUnknown {
+pub(crate) struct ReadUnknown {
     since: DateTime<Utc>,
     limit: i64,
 }
 
 statement!(ReadUnknown, "gaps_unknown.sql" -> (Text, BigInt, BigInt), [since, limit]);
 
-struct ReadUnseen {
+pub(crate) struct ReadUnseen {
     since: DateTime<Utc>,
     limit: i64,
 }

@@ -1,5 +1,7 @@
 //! Runs a batch of tool calls: read-only calls at the same time; any other call alone, recorded before it is sent.
 
+mod built_in;
+
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};

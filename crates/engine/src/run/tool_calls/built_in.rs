@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::Utc;
 use tokio::time::Instant;
 
-use super::tool_calls::Batch;
+use super::Batch;
 use crate::ports::{Journal, StoreError, Timeline, ToolReply, Tools};
 use tarsy_core::built_in::BuiltInTool;
 use tarsy_core::load_skill;
