@@ -167,7 +167,7 @@ async fn a_summary_survives_its_worker_once_it_is_committed_and_is_made_again_be
     let shown = shown_result(&large.requests()[2]);
     assert!(
         shown.contains(
-            "[a summary of the result by a model; tarsy.read_result shows the whole result]"
+            "[a summary of the result by a model; tarsy__read_result shows the whole result]"
         ),
         "{shown}"
     );

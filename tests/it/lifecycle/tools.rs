@@ -334,9 +334,9 @@ async fn the_timeline_says_how_many_tools_are_too_many_for_an_agent() {
     let seen = timeline(&system, session).await;
     assert_eq!(
         seen[0].content,
-        "Investigation started; 9 tools are too many for sre and left out"
+        "Investigation started; 11 tools are too many for sre and left out"
     );
-    assert_eq!(seen[0].metadata["omitted_tools"], json!({"sre": 9}));
+    assert_eq!(seen[0].metadata["omitted_tools"], json!({"sre": 11}));
     assert_eq!(seen.last().unwrap().event_type, EventType::SessionCompleted);
     let sql = format!(
         "SELECT content FROM entries WHERE session_id = '{}' AND role = 'system'",
@@ -344,7 +344,7 @@ async fn the_timeline_says_how_many_tools_are_too_many_for_an_agent() {
     );
     let prompt = system.database.text(&sql);
     assert!(
-        prompt.contains("so none of these can be called: slow.tool_121, slow.tool_122, "),
+        prompt.contains("so none of these can be called: slow__tool_119, slow__tool_120, "),
         "{prompt}"
     );
 }

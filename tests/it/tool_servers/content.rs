@@ -110,7 +110,7 @@ pub(super) fn everything() -> Vec<Case> {
         case(
             "all.nothing",
             json!({}),
-            Error("unknown tool 'all.nothing'"),
+            Error("unknown tool 'all__nothing'"),
         ),
         case(
             "all.trigger-long-running-operation",

@@ -146,9 +146,10 @@ async fn a_pod_that_was_killed_is_explained_through_a_real_server_and_secrets_ar
     assert!(secret.iter().all(is_denied), "{secret:#?}");
     for tool in ["configuration_view", "pods_exec", "pods_delete"] {
         let name = format!("kubernetes.{tool}");
+        let called = format!("kubernetes__{tool}");
         let result = &of(&shown, &name)[0];
         assert!(
-            result.is_error && result.content.contains(&format!("unknown tool '{name}'")),
+            result.is_error && result.content.contains(&format!("unknown tool '{called}'")),
             "{result:?}"
         );
     }

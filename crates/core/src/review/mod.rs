@@ -2,7 +2,7 @@
 //!
 //! It is the last stage of its plan, and an optional one: a review that does not complete changes nothing but its
 //! [`Verdict`]. The agent of it answers in a form of its own ([`read`]); the answer joined with the analysis is what
-//! the session ends with ([`joined`]).
+//! the session ends with ([`joined()`]).
 
 mod answer;
 mod joined;

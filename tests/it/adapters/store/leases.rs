@@ -8,6 +8,7 @@ use diesel::connection::SimpleConnection;
 use metrics_exporter_prometheus::PrometheusBuilder;
 use serde_json::json;
 use tarsy_core::ids::{SessionId, WorkerId};
+use tarsy_core::plan::NEWEST_VERSION;
 use tarsy_core::trace_context::TraceContext;
 use tarsy_engine::ports::{
     Claim, ClaimRequest, DeadReason, EventIdentity, Journal, Lease, OpenRequest, Opened, Outbox,
@@ -256,7 +257,10 @@ async fn a_session_of_a_newer_version_is_not_claimed() {
     let id = new_id();
     let lease = open_session(&store, id, "fp").await.lease;
     store.release(lease, "drain").await.unwrap();
-    database.execute("UPDATE session_plans SET format_version = format_version + 1");
+    let newer = NEWEST_VERSION + 1;
+    database.execute(&format!(
+        "UPDATE session_plans SET format_version = {newer}"
+    ));
     assert_eq!(
         store.claim(id, claim_request("w2")).await,
         Ok(Claim::Incompatible)

@@ -68,12 +68,12 @@ async fn an_investigation_goes_on_without_the_tool_that_its_provider_refuses() {
     assert_eq!(held.body, again.body, "another worker sends the same bytes");
     let system_message = |request: &Received| request.json()["systemInstruction"].to_string();
     assert!(
-        system_message(again).contains("refuses their definitions: drill.pod_logs. "),
+        system_message(again).contains("refuses their definitions: drill__pod_logs. "),
         "{}",
         system_message(again)
     );
     assert!(
-        !system_message(refused).contains("drill.pod_logs."),
+        !system_message(refused).contains("drill__pod_logs."),
         "{}",
         system_message(refused)
     );

@@ -138,7 +138,7 @@ async fn a_question_survives_its_worker_and_the_next_question_sees_its_answer() 
         "```question\nShould we roll back\nbefore the weekend?\n```".to_owned(),
         format!("Question 1: {QUESTION}\n\nAnswer 1: For some hours, but not for good."),
         "Cause: revision 43 of checkout".to_owned(),
-        "] drill.describe_pod {".to_owned(),
+        "] drill__describe_pod {".to_owned(),
     ] {
         assert!(prompt.contains(&part), "{part}: {prompt}");
     }
