@@ -7,7 +7,6 @@ pub mod route;
 mod readable;
 pub mod summary;
 pub mod template;
-mod bounded;
 pub mod slack;
 pub mod teams;
 pub mod webhook;

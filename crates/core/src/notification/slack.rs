@@ -7,10 +7,10 @@
 
 use serde_json::{Value, json};
 
-use super::bounded::cut;
 use super::readable::with_citations_in_words;
 use super::template::Values;
 use super::{MAY_REPEAT, Notification};
+use crate::readable::bounded::cut;
 use crate::summary::{Command, command};
 
 /// The longest text of a section is 3,000 characters.

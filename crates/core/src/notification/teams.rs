@@ -5,10 +5,10 @@
 
 use serde_json::{Value, json};
 
-use super::bounded::cut;
 use super::readable::with_citations_in_words;
 use super::template::Values;
 use super::{MAY_REPEAT, Notification};
+use crate::readable::bounded::cut;
 use crate::summary::{Command, command};
 
 /// A text of the operator's template, in characters.

@@ -3,12 +3,12 @@
 //! The text belongs to the operator and keeps the meaning that it has for the provider, such as a mention. A value
 //! comes from outside and is escaped by the provider's rules.
 
-use super::bounded::line;
 use super::readable::with_citations_in_words;
 use super::summary::{Outcome, Seen, Summary, spelled};
 use super::{Moment, Notification};
 use crate::alert::Severity;
 use crate::execution::entry::Mark;
+use crate::readable::bounded::line;
 use crate::sources::WordList;
 
 /// The longest title, in characters.

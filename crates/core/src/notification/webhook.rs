@@ -4,11 +4,11 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value, json};
 
 use super::Notification;
-use super::bounded::{cut, line};
 use super::summary::Outcome;
 use super::template::Values;
 use crate::alert::Severity;
 use crate::execution::entry::Mark;
+use crate::readable::bounded::{cut, line};
 use crate::summary::Sure;
 
 /// The longest analysis, in characters. The link leads to all of it.

@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 use super::{Past, PastSession, Relation};
 use crate::alert::Severity;
 use crate::clock::in_words;
+use crate::readable::bounded::{cut, line};
 use crate::summary::{Sure, fields};
-use crate::visible::visible;
 
 /// Characters of the text of one record.
 pub(super) const MAX_RECORD: usize = 600;
@@ -19,8 +19,6 @@ const MAX_CAUSE: usize = 220;
 const MAX_NEXT: usize = 140;
 /// Before each line of text from outside.
 const INDENT: &str = "    ";
-/// Stands for what was cut.
-const ELLIPSIS: char = '…';
 
 /// The part of a record that its reader knows already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,21 +123,4 @@ fn age(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
         Some(_) | None => spelled,
     };
     format!("{coarse} ago")
-}
-
-/// A text from outside in one line of visible characters.
-pub(super) fn line(text: &str, max: usize) -> String {
-    let shown = visible(text);
-    cut(shown.split_whitespace().collect::<Vec<_>>().join(" "), max)
-}
-
-fn cut(text: String, max: usize) -> String {
-    match text.char_indices().nth(max) {
-        None => text,
-        Some(_) => text
-            .chars()
-            .take(max.saturating_sub(1))
-            .chain([ELLIPSIS])
-            .collect(),
-    }
 }

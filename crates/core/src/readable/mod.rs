@@ -2,6 +2,7 @@
 
 pub mod line_time;
 pub mod text;
+pub(crate) mod bounded;
 pub mod cut;
 pub mod presentation;
 pub mod format;

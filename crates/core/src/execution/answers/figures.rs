@@ -175,6 +175,7 @@ mod tests {
                 call("b", "tarsy.read_result", "{}"),
                 call("c", "rds.logs", "{}"),
                 call("d", "tarsy.past_investigations", "{}"),
+                call("e", "tarsy.load_skill", "{}"),
             ],
             ..Answer::default()
         });
@@ -193,6 +194,7 @@ mod tests {
                 ),
                 result("c", "rds.logs", "83 errors at 02:20:15", 12),
                 result("d", "tarsy.past_investigations", "Cause: 7777 errors", 15),
+                result("e", "tarsy.load_skill", "6666 errors are usual", 17),
             ],
         )
     }
@@ -232,6 +234,14 @@ mod tests {
         ] {
             assert_eq!(found(analysis), expected, "{analysis}");
         }
+    }
+
+    #[test]
+    fn an_analysis_that_cites_only_a_skill_has_no_source() {
+        let state = state(plan(), None);
+        let marked = mark(&state, "Cause: 6666 errors [17]", None);
+        assert_eq!(marked, Some(Mark::NoSource));
+        assert_eq!(found("Cause: 6666 errors [5, 17]"), ["6666"]);
     }
 
     #[test]

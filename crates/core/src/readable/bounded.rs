@@ -6,7 +6,7 @@ use crate::visible::visible;
 const ELLIPSIS: char = '…';
 
 /// The text in one line of at most `max` characters.
-pub(super) fn line(text: &str, max: usize) -> String {
+pub(crate) fn line(text: &str, max: usize) -> String {
     cut(
         visible(text)
             .split_whitespace()
@@ -17,7 +17,7 @@ pub(super) fn line(text: &str, max: usize) -> String {
 }
 
 /// The first characters of a text, at most `max` with the ellipsis.
-pub(super) fn cut(text: String, max: usize) -> String {
+pub(crate) fn cut(text: String, max: usize) -> String {
     match text.char_indices().nth(max) {
         None => text,
         Some(_) => text
