@@ -53,6 +53,20 @@ pub(super) fn at_the_end(text: &str, tools: &[ToolSpec]) -> Option<usize> {
     })
 }
 
+/// Whether a text is nothing but one call in JSON, of whatever tool: a name, arguments, and no other fields.
+pub(super) fn is_bare_call(text: &str) -> bool {
+    let Ok(Value::Object(fields)) = serde_json::from_str(text.trim()) else {
+        return false;
+    };
+    let has_name = NAMES
+        .iter()
+        .any(|key| fields.get(*key).is_some_and(Value::is_string));
+    let has_arguments = ARGUMENTS
+        .iter()
+        .any(|key| fields.get(*key).is_some_and(Value::is_object));
+    fields.len() == 2 && has_name && has_arguments
+}
+
 /// Whether a text is nothing but calls. Brackets and fences after one, and a missing end, make no difference.
 pub(super) fn is_only_calls(text: &str, tools: &[ToolSpec]) -> bool {
     let mut rest = text.trim();

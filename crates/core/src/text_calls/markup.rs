@@ -12,8 +12,10 @@ pub(super) struct Opener {
 enum MarkupForm {
     /// A token of a chat template, which stands in no other text.
     Token,
-    /// JSON or another tag; a name of an offered tool does as well.
+    /// JSON or another tag, maybe below the name of a tool; a name of an offered tool does as well.
     Structure,
+    /// The name of a tool that ends the tag, and then the same. The tool may be one that is not offered.
+    Name,
 }
 
 /// The beginnings of all known markups.
@@ -33,9 +35,9 @@ pub(super) const OPENERS: [Opener; 35] = [
     structure("<start_function_call>"),
     structure("<|tool_call|>"),
     // Llama, Qwen Coder, Claude.
-    structure("<function="),
-    structure("<function name="),
-    structure("<invoke name="),
+    name("<function="),
+    name("<function name="),
+    name("<invoke name="),
     token("<|python_tag|>"),
     // Mistral.
     token("[tool_calls]"),
@@ -80,16 +82,51 @@ const fn structure(word: &'static str) -> Opener {
     }
 }
 
+const fn name(word: &'static str) -> Opener {
+    Opener {
+        word,
+        form: MarkupForm::Name,
+    }
+}
+
 impl Opener {
     /// Whether the text behind the word is that of a call.
     pub(super) fn begins_call(&self, behind: &str) -> bool {
+        let behind = behind.trim_start_matches(QUOTES);
         match self.form {
             MarkupForm::Token => true,
-            MarkupForm::Structure => behind
-                .trim_start_matches(['"', '\''])
-                .trim_start()
-                .starts_with(['{', '[', '<']),
+            MarkupForm::Structure => is_structure(behind) || is_structure(below_name(behind)),
+            MarkupForm::Name => is_structure(behind) || is_structure(behind_tag(behind)),
         }
+    }
+}
+
+const QUOTES: [char; 2] = ['"', '\''];
+
+fn is_structure(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '[', '<'])
+}
+
+/// The text in the lines below a name; empty without one.
+fn below_name(text: &str) -> &str {
+    let behind = behind_name(text.trim_start()).trim_start_matches([' ', '\r']);
+    behind.strip_prefix('\n').unwrap_or_default()
+}
+
+/// The text behind a tag that ends with a name; empty without one.
+fn behind_tag(text: &str) -> &str {
+    let behind = behind_name(text).trim_start_matches(QUOTES).trim_start();
+    behind.strip_prefix('>').unwrap_or_default()
+}
+
+/// The text behind a name of a tool; empty if the text begins with none.
+fn behind_name(text: &str) -> &str {
+    let is_of_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.');
+    let behind = text.trim_start_matches(is_of_name);
+    if behind.len() < text.len() {
+        behind
+    } else {
+        ""
     }
 }
 

@@ -51,6 +51,7 @@ pub fn first<'t>(
     calls.extend(in_tags.into_iter().map(|(at, _)| at));
     calls.extend(in_a_fence(text, tools));
     calls.extend(json::at_the_end(text, tools));
+    calls.extend(json::is_bare_call(text).then_some(0));
     calls.extend(written::action(&prose, tools).filter(|_at| labels == Labels::Call));
     if !names_cause(text) {
         calls.extend(mentions.into_iter().map(|(at, _)| at));

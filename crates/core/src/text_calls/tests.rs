@@ -64,6 +64,33 @@ fn a_call_is_found_in_the_markup_of_every_model() {
 }
 
 #[test]
+fn a_call_of_a_tool_that_is_not_offered_is_a_call() {
+    for call in [
+        "<function=k8s__restart>{\"by\": \"me\"}</function>",
+        "<function=k8s__restart>\n<parameter=pod>\nx\n</parameter>\n</function>",
+        "<function=restart></function>",
+        "<function name=\"restart-pod\">{}</function>",
+        "<invoke name='k8s.restart' >\n<parameter name=\"pod\">x</parameter>\n</invoke>",
+        "<tool_call>restart_pod\r\n<arg_key>ns</arg_key>\n<arg_value>shop</arg_value>\n</tool_call>",
+        "<tool_call>\n{\"name\": \"restart\", \"arguments\": {}}\n</tool_call>",
+    ] {
+        let behind_words = format!("I restart it.\n{call}");
+        assert_eq!(found(&behind_words), Some(call));
+    }
+    let bare = "{\"name\": \"k8s__restart\", \"arguments\": {\"by\": \"me\"}}\n";
+    assert_eq!(found(bare), Some(bare));
+    for text in [
+        "Run <tool> on <host>, then <function=off> it.",
+        "The parser leaves <function=name> in the text.",
+        "<function=> {}",
+        "{\"name\": \"checkout\", \"arguments\": {}, \"status\": \"down\"}",
+        "{\"name\": \"checkout\", \"input\": \"fast\"}",
+    ] {
+        assert_eq!(found(text), None, "{text}");
+    }
+}
+
+#[test]
 fn a_call_as_in_a_program_counts_only_where_no_cause_is_named() {
     for call in [
         "k8s__pods(ns=\"shop\")",
