@@ -43,6 +43,8 @@ pub(super) enum Kind {
     Change,
     React,
     Team,
+    /// An agent that loads a skill and searches earlier investigations.
+    Skill,
     /// Several alerts of one fingerprint, one of them forced, one resolved.
     Storm,
     /// A cancel request follows.
@@ -64,11 +66,12 @@ pub(super) enum Kind {
 }
 
 /// The kinds of about one minute; the seed shuffles them.
-const DECK: [(Kind, usize); 14] = [
+const DECK: [(Kind, usize); 15] = [
     (Kind::Native, 16),
     (Kind::Change, 12),
     (Kind::React, 9),
     (Kind::Team, 7),
+    (Kind::Skill, 6),
     (Kind::Storm, 4),
     (Kind::Cancel, 4),
     (Kind::Question, 5),
@@ -283,6 +286,7 @@ fn drafts(kind: Kind, rng: &mut Rng, observer: &Observer) -> Vec<Draft> {
         Kind::Change => vec![draft(mark::CHANGE, Vec::new())],
         Kind::React => vec![draft(mark::REACT, chain("react"))],
         Kind::Team => vec![draft(mark::TEAM, chain("team"))],
+        Kind::Skill => vec![draft(mark::SKILL, Vec::new())],
         Kind::Odd => vec![draft(mark::ODD, chain("odd"))],
         Kind::OddReact => vec![draft(mark::ODD, chain("odd-react"))],
         Kind::Cancel => vec![draft(mark::SLOW, Vec::new())],

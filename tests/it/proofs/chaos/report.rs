@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use serde_json::Value;
+use tarsy_core::built_in::BuiltInTool;
+
 use super::checker::{GUARANTEES, Violation, repeated};
 use super::facts::Facts;
 use super::faults::InjectedFault;
@@ -39,6 +42,7 @@ pub(super) fn page(run: &Run, facts: &Facts, violations: &[Violation]) -> String
     faults(&mut page, &facts.faults);
     alerts(&mut page, facts, *settled);
     calls(&mut page, facts);
+    agents(&mut page, facts);
     odd(&mut page, facts);
     page.push_str("\n  guarantees (README.md)\n");
     for (number, what) in GUARANTEES {
@@ -122,12 +126,6 @@ fn recovery(recoveries: Vec<Duration>) -> String {
 }
 
 fn alerts(page: &mut String, facts: &Facts, settled: Duration) {
-    let count = |of: BTreeMap<String, usize>| {
-        of.into_iter()
-            .map(|(what, count)| format!("{count} {what}"))
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
     let (mut places, mut statuses, mut takeovers) =
         (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     for alert in facts.alerts.values() {
@@ -186,6 +184,48 @@ fn alerts(page: &mut String, facts: &Facts, settled: Duration) {
         facts.deaths.len()
     )
     .unwrap();
+}
+
+/// The uses of the parts of an agent that are switches of its plan.
+fn agents(page: &mut String, facts: &Facts) {
+    let calls_of = |tool: BuiltInTool| {
+        let answers = facts.entries.values().flatten();
+        let calls = answers
+            .filter(|entry| entry.kind == "answer")
+            .filter_map(|answer| answer.body["calls"].as_array())
+            .flatten();
+        calls.filter(|call| call["tool"] == tool.name()).count()
+    };
+    let mut stops: BTreeMap<String, usize> = BTreeMap::new();
+    let mut reviews: BTreeMap<String, usize> = BTreeMap::new();
+    let events = facts.events.values().flatten();
+    for end in events.filter(|one| one.event.event_type.is_end()) {
+        let metadata = &end.event.metadata;
+        let add = |to: &mut BTreeMap<String, usize>, word: &Value| {
+            if let Some(word) = word.as_str() {
+                *to.entry(word.replace('_', " ")).or_default() += 1;
+            }
+        };
+        add(&mut stops, &metadata["stop_reason"]);
+        add(&mut reviews, &metadata["review"]["verdict"]);
+    }
+    writeln!(
+        page,
+        "  agents     {} loads of skills, {} searches of earlier investigations",
+        calls_of(BuiltInTool::LoadSkill),
+        calls_of(BuiltInTool::PastInvestigations),
+    )
+    .unwrap();
+    writeln!(page, "  reviews    {}", count(reviews)).unwrap();
+    writeln!(page, "  ends       {}", count(stops)).unwrap();
+}
+
+fn count(of: BTreeMap<String, usize>) -> String {
+    let words: Vec<String> = of
+        .into_iter()
+        .map(|(what, count)| format!("{count} {what}"))
+        .collect();
+    words.join(", ")
 }
 
 /// The odd messages of external systems, and their outcomes.

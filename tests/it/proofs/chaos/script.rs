@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::odd::OddWorld;
-use super::system::{ATTEMPTS, LEASE, MAX_ITERATIONS, SLOTS, session_timeout};
+use super::system::{ATTEMPTS, LEASE, MAX_ITERATIONS, SLOTS, WRAP_UP, session_timeout};
 use crate::support::process::TARSY;
 
 /// A tool that changes something; each call of it may be sent at most once.
@@ -23,6 +23,7 @@ pub(super) mod mark {
     pub(in super::super) const LONG: &str = "ChaosLong";
     pub(in super::super) const DEADLY: &str = "ChaosDeadly";
     pub(in super::super) const ODD: &str = "ChaosOdd";
+    pub(in super::super) const SKILL: &str = "ChaosSkill";
 }
 
 const EVIDENCE: &str = "
@@ -63,6 +64,18 @@ fn wait(ms: u32) -> String {
 fn text(text: &str) -> String {
     format!("{{text: {text:?}}}")
 }
+
+/// Two skills: one for agents to load, and one that is a part of each prompt.
+const SKILLS: [(&str, &str); 2] = [
+    (
+        "look-first",
+        "---\nname: look-first\ndescription: Use it in a run of chaos\n---\nLook, then search.\n",
+    ),
+    (
+        "house-rules",
+        "---\nname: house-rules\ndescription: Rules of the house\n---\nName the time of each fact.\n",
+    ),
+];
 
 const END: &str = "Cause: a run of chaos. Evidence: none. Do next: nothing.";
 
@@ -140,7 +153,21 @@ fn transcripts() -> Vec<(&'static str, String)> {
             200,
         ),
     ];
+    let skilled = [
+        answer(
+            &[
+                &wait(200),
+                "{call: {tool: tarsy.load_skill, arguments: {names: [look-first]}}}",
+                "{call: {tool: tarsy.past_investigations, arguments: {query: chaos}}}",
+                &look("1"),
+            ],
+            100,
+        ),
+        answer(&[&wait(300), &search("2")], 200),
+        answer(&[&wait(200), &end], 300),
+    ];
     vec![
+        (mark::SKILL, format!("answers:\n{}", skilled.concat())),
         (
             mark::NATIVE,
             format!("answers:\n{}{question}", native.concat()),
@@ -205,6 +232,11 @@ pub(super) fn write(directory: &Path, odd: &OddWorld) -> std::path::PathBuf {
     }
     std::fs::write(evidence.join("evidence.yaml"), EVIDENCE).unwrap();
     std::fs::write(evidence.join("result.txt"), "all is as it was\n").unwrap();
+    let skills = directory.join("skills");
+    std::fs::create_dir(&skills).unwrap();
+    for (name, text) in SKILLS {
+        std::fs::write(skills.join(format!("{name}.md")), text).unwrap();
+    }
     let path = directory.join("tarsy.yaml");
     std::fs::write(&path, config(directory, &evidence, odd)).unwrap();
     path
@@ -242,7 +274,10 @@ defaults:
   mcp_servers: [chaos]
   max_iterations: {MAX_ITERATIONS}
   iteration_timeout: 10m
-  wrap_up: 0s
+  wrap_up: {wrap_up}s
+  required_skills: [house-rules]
+skills:
+  directories: [{skills}]
 worker:
   lease: {lease}s
   slots: {SLOTS}
@@ -256,6 +291,8 @@ dedupe:
         odd_provider = odd.provider_section(),
         odd_server = odd.server_section(),
         evidence = evidence.display(),
+        skills = directory.join("skills").display(),
+        wrap_up = seconds(WRAP_UP),
         calls = directory.join("tool_calls").display(),
         lease = seconds(LEASE),
         timeout = seconds(session_timeout()),

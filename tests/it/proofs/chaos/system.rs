@@ -24,6 +24,8 @@ pub(super) const SLOTS: u32 = 4;
 pub(super) const LEASE: Duration = Duration::from_secs(3);
 pub(super) const ATTEMPTS: u32 = 4;
 pub(super) const MAX_ITERATIONS: u32 = 8;
+/// The part of an investigation's time that is kept for its conclusion.
+pub(super) const WRAP_UP: Duration = Duration::from_secs(4);
 /// Tries to start a server again, whose port may be taken for a moment.
 const TRIES: u32 = 20;
 
