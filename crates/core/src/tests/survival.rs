@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::strategy::Strategy as _;
 
 use crate::execution::entry::{
-    Answer, Entry, FailureSource, Finish, Outcome, Role, StopReason, ToolResult,
+    About, Answer, Entry, FailureSource, Finish, Outcome, Role, StopReason, ToolResult,
 };
 use crate::execution::event_refs::RecordedEntry;
 use crate::native::{CodePart, Grounding, Source};
@@ -63,6 +63,7 @@ fn says() -> impl proptest::strategy::Strategy<Value = Turn> {
         Just("\u{200b}"),
         Just("<tool_call>{\"name\": \"k8s__get\", \"arguments\": {}}</tool_call>"),
         Just("Cause: y\n<tool_call>\n<function=k8s__get>"),
+        Just("I scale it.\n<function=k8s__scale>{\"to\": 2}</function>"),
     ];
     let cut = prop::sample::select(Finish::ALL.to_vec());
     let finish = prop_oneof![3 => Just(Finish::Stop), 1 => cut];
@@ -200,6 +201,21 @@ proptest! {
     }
 
     #[test]
+    fn an_answer_is_asked_for_again_at_most_once_at_any_kill_and_a_conclusion_never(simulation in simulation()) {
+        let whole = simulation.run(Vec::new());
+        for written in 0..whole.len() {
+            let before = stored(&whole[..written]);
+            let events = whole[..written].iter().map(|written| written.events.len()).sum();
+            let after = entries(&simulation.go_on(before.clone(), events));
+            let journal: Vec<Entry> = before.into_iter().map(|recorded| recorded.entry).chain(after).collect();
+            let is_question = |entry: &&Entry| matches!(entry, Entry::Feedback { about: Some(About::Answer(_)), .. });
+            prop_assert!(journal.iter().filter(is_question).count() <= 1, "{:?}", journal);
+            let conclusion = journal.iter().skip_while(|entry| !matches!(entry, Entry::Concluding { .. }));
+            prop_assert_eq!(conclusion.filter(is_question).count(), 0, "{:?}", journal);
+        }
+    }
+
+    #[test]
     fn stored_entries_show_the_model_the_same_as_those_in_memory(simulation in simulation()) {
         let whole = simulation.run(Vec::new());
         for (at, written) in whole.iter().enumerate().filter(|(_, written)| written.asked.is_some()) {
@@ -252,7 +268,7 @@ proptest! {
         let Some(Entry::Ended { outcome: Outcome::Completed { analysis, mark: None, reason, review: None } }) = journal.last() else {
             return Ok(());
         };
-        prop_assert!(!analysis.contains("<tool_call>"), "{}", analysis);
+        prop_assert!(!analysis.contains("<tool_call>") && !analysis.contains("<function="), "{}", analysis);
         let is_found = journal.iter().filter_map(Entry::answer).any(|answer: &Answer| matches!(answer.finish, Finish::Stop | Finish::ToolCalls) && !analysis.is_empty() && answer.text.contains(analysis.as_str()));
         prop_assert!(is_found || *reason == StopReason::SynthesisFailed, "{:?}", journal);
     }
