@@ -10,6 +10,7 @@ mod states;
 mod live;
 mod queue;
 mod interrupted;
+mod earlier;
 mod reading;
 mod hostile;
 mod accessible;
