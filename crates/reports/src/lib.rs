@@ -27,6 +27,7 @@ mod shown_status;
 pub mod stored;
 mod dead_alert;
 mod check;
+mod event_search;
 mod excerpt;
 pub mod gaps;
 
@@ -37,6 +38,7 @@ pub use alert::{
 pub use check::{Check, Verdict};
 pub use dead_alert::DeadAlert;
 pub use disposition::DispositionKind;
+pub use event_search::{EventSearch, FoundEvent, FoundEvents, Match, Place};
 pub use excerpt::{Excerpt, ExcerptPage};
 pub use id_match::IdMatch;
 pub use seen_before::{SeenBefore, SeenSession};

@@ -196,6 +196,7 @@ mod tests {
             checked_sql::<crate::writes::claim::TakeOver>(),
             checked_sql::<crate::fence::ReadFence>(),
             checked_sql::<crate::writes::finish::Finish>(),
+            checked_sql::<crate::reads::event_search::SearchEvents>(),
             checked_sql::<crate::reads::history::Excerpts>(),
             checked_sql::<crate::reads::history::History>(),
             checked_sql::<crate::writes::open::Open>(),

@@ -14,8 +14,8 @@ use tarsy_core::timeline::{Delta, TimelineEvent};
 use tarsy_engine::ports::WorkerStatus;
 use tarsy_reports::calls::{CallNumber, NumberedCall, RebuiltCall};
 use tarsy_reports::{
-    AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, Facets, IdMatch, SessionEntry,
-    SessionPage, StatusCounts,
+    AlertReport, Check, DeadAlert, EventSearch, Excerpt, ExcerptPage, Facets, FoundEvents, IdMatch,
+    SessionEntry, SessionPage, StatusCounts,
 };
 
 /// A service that does not answer. The text names it, has the reason in one line, and no secret.
@@ -62,6 +62,12 @@ pub trait Reader: Send + Sync + 'static {
         &self,
         page: ExcerptPage,
     ) -> impl Future<Output = Result<Vec<Excerpt>, Unavailable>> + Send;
+
+    /// The events of a session that contain a text, in their contents or in the stored results of their calls.
+    fn search_events(
+        &self,
+        search: EventSearch,
+    ) -> impl Future<Output = Result<FoundEvents, Unavailable>> + Send;
 
     /// The model calls of a session in order; `None` if there is no such session.
     fn calls(

@@ -24,7 +24,7 @@ const fn help(
     }
 }
 
-const HELPS: [Help; 46] = [
+const HELPS: [Help; 47] = [
     help(
         &[],
         &[
@@ -141,6 +141,14 @@ const HELPS: [Help; 46] = [
         &[
             "tarsy sessions past 0d4be6c1",
             "tarsy sessions past 0d4be6c1 --days 90 --json",
+        ],
+        "",
+    ),
+    help(
+        &["sessions", "search"],
+        &[
+            "tarsy sessions search 0d4be6c1 OOMKilled",
+            "tarsy sessions search 0d4be6c1 '100 % full' --json",
         ],
         "",
     ),

@@ -53,7 +53,7 @@ pub use routes::{RoutesCommand, RoutesTestArgs};
 pub use sessions::{
     AskArgs, DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs,
     DeadLettersShowArgs, LetterRef, SessionsCancelArgs, SessionsCommand, SessionsListArgs,
-    SessionsPastArgs, SessionsRerunArgs, SessionsShowArgs,
+    SessionsPastArgs, SessionsRerunArgs, SessionsSearchArgs, SessionsShowArgs,
 };
 pub use skills::{SkillsArgs, SkillsCommand, SkillsShowArgs};
 pub use sources::{SourcesCommand, SourcesInitArgs, SourcesShowArgs, SourcesTestArgs};

@@ -50,6 +50,8 @@ pub enum SessionsCommand {
     Show(SessionsShowArgs),
     /// Show the earlier investigations of the alert of a session
     Past(SessionsPastArgs),
+    /// Find the events of a session that contain a text
+    Search(SessionsSearchArgs),
     /// Investigate the alert of a session again, as a new session
     Rerun(SessionsRerunArgs),
     /// Ask for a session to be cancelled
@@ -172,6 +174,26 @@ pub struct SessionsPastArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT_DAYS)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DAYS)))]
     pub days: u32,
+    /// The largest number of rows
+    #[arg(long, short = 'n', value_name = "NUMBER", default_value = "20")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_LIST))]
+    pub limit: u32,
+    /// One JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `sessions search`.
+#[derive(Args, Clone, Debug)]
+pub struct SessionsSearchArgs {
+    /// The id, or at least six characters of its beginning or end
+    pub session: SessionRef,
+    /// The text as it is, in any case: no pattern; at most 200 bytes
+    #[arg(required = true, num_args = 1..)]
+    pub text: Vec<String>,
+    /// Only events after this number
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub after: u32,
     /// The largest number of rows
     #[arg(long, short = 'n', value_name = "NUMBER", default_value = "20")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_LIST))]

@@ -20,8 +20,8 @@ use tarsy_core::timeline::TimelineEvent;
 use tarsy_engine::ports::{Outbox as _, WorkerStatus};
 use tarsy_reports::calls::{CallNumber, NumberedCall, RebuiltCall};
 use tarsy_reports::{
-    AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, Facets, IdMatch, SessionEntry,
-    SessionPage, StatusCounts,
+    AlertReport, Check, DeadAlert, EventSearch, Excerpt, ExcerptPage, Facets, FoundEvents, IdMatch,
+    SessionEntry, SessionPage, StatusCounts,
 };
 use tarsy_store::Store;
 use tarsy_web::ports::{Lane, Queue, Reader, Timelines, Unavailable, Update, Updates};
@@ -161,6 +161,10 @@ impl Reader for Backend {
 
     async fn excerpts(&self, page: ExcerptPage) -> Result<Vec<Excerpt>, Unavailable> {
         self.read(self.store.excerpts(page)).await
+    }
+
+    async fn search_events(&self, search: EventSearch) -> Result<FoundEvents, Unavailable> {
+        self.read(self.store.search_events(search)).await
     }
 
     async fn calls(&self, id: SessionId) -> Result<Option<Vec<NumberedCall>>, Unavailable> {

@@ -12,6 +12,7 @@ mod outages;
 mod read_only;
 mod rights;
 mod routes;
+mod search;
 mod streams;
 mod submissions;
 

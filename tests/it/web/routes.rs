@@ -144,6 +144,7 @@ pub(super) fn rows(session: &str, asset: &str) -> Vec<Row> {
         Row::get("/sessions/{part}/rows", Readers, 200),
         Row::get("/sessions/{part}/live", Readers, 200),
         Row::get("/sessions/{part}/events/{number}", Readers, 200),
+        Row::get("/sessions/{part}/search", Readers, 200),
         Row::get("/sessions/{part}/calls", ReadersOfPrompts, 200),
         Row::get("/sessions/{part}/calls/{number}", ReadersOfPrompts, 200),
         Row::post("/sessions/{part}/questions", Askers, 303).with("question=Why%3F"),

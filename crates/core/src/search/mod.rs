@@ -5,12 +5,14 @@
 //! words of a query are made alike: what is left out of one is left out of the other.
 
 mod labels;
+mod literal;
 mod query;
 mod words;
 #[cfg(test)]
 mod tests;
 
 pub use self::labels::label_query;
+pub use self::literal::{Literal, MAX_LITERAL_BYTES, Piece, TooLong};
 pub use self::query::{all_of, query};
 pub use self::words::{Searchable, alert_words, analysis_words};
 

@@ -45,7 +45,7 @@ statement!(Excerpts, "excerpts.sql" -> (
 ), [characters, session_id, after, limit]);
 
 #[derive(Queryable)]
-struct Row {
+pub(super) struct Row {
     session_seq: i32,
     #[diesel(deserialize_as = StoredOption<ExecutionId>)]
     execution_id: Option<ExecutionId>,
@@ -62,7 +62,7 @@ struct Row {
 }
 
 impl Row {
-    fn into_event(self, session: SessionId) -> TimelineEvent {
+    pub(super) fn into_event(self, session: SessionId) -> TimelineEvent {
         TimelineEvent {
             session_id: session,
             session_seq: number::from_int(self.session_seq),

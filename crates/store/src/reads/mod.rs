@@ -5,6 +5,7 @@ pub mod attempts;
 pub mod result;
 pub mod alert_updates;
 pub mod history;
+pub mod event_search;
 pub mod thread;
 pub mod past;
 pub mod filter;

@@ -20,7 +20,7 @@ use axum::routing::{get, post};
 use serde::de::DeserializeOwned;
 
 pub(super) use self::calls::{CallPath, call_at, calls_of};
-pub(super) use self::events::{EventPath, event_at};
+pub(super) use self::events::{EventPath, event_at, search_text};
 pub(super) use self::list::{ListQuery, Part};
 
 use crate::fault::Fault;

@@ -226,6 +226,7 @@ const keys = {
   "[": () => step(-1, cited),
   "]": () => step(1, cited),
   "/": () => $("q").focus(),
+  f: () => $("find")?.focus(),
   "?": () => { location.href = "/keys"; },
   "g s": () => { location.href = "/"; },
   "g q": () => { location.href = "/queue"; },

@@ -24,7 +24,7 @@ pub(crate) fn cancel(report: &AlertReport) -> Markup {
 }
 
 /// The keys of the pages. Each of them is a visible link or button as well.
-const KEYS: [(&str, &str); 10] = [
+const KEYS: [(&str, &str); 11] = [
     ("j", "next row"),
     ("k", "previous row"),
     ("o", "open or close the row"),
@@ -33,6 +33,7 @@ const KEYS: [(&str, &str); 10] = [
     ("[", "previous cited row"),
     ("]", "next cited row"),
     ("/", "search"),
+    ("f", "search in the session"),
     ("g s", "sessions"),
     ("g q", "queue"),
 ];

@@ -1,6 +1,6 @@
 //! The pages for people: pure functions from data to markup, and the handlers that read the data.
 //!
-//! `list`, `session`, `steps`, `event`, `calls`, `queue`, `submit` and `dialogs` are the contents of pages, in the
+//! `list`, `session`, `steps`, `event`, `calls`, `search`, `queue`, `submit` and `dialogs` are the contents of pages, in the
 //! frame that `shell` makes. `handlers` has the routes. A page works without the script, which adds live rows, copy and
 //! keys.
 
@@ -9,6 +9,7 @@ pub(super) mod steps;
 pub(super) mod session;
 pub(super) mod event;
 pub(super) mod calls;
+pub(super) mod search;
 pub(super) mod queue;
 pub(super) mod submit;
 pub(super) mod dialogs;

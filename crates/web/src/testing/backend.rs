@@ -30,8 +30,8 @@ use tarsy_http::listener::Limits;
 use tarsy_reports::calls::testing::rebuilt;
 use tarsy_reports::calls::{CallNumber, NumberedCall, RebuiltCall};
 use tarsy_reports::{
-    AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, Facets, IdMatch, SessionEntry,
-    SessionPage, StatusCounts, Verdict,
+    AlertReport, Check, DeadAlert, EventSearch, Excerpt, ExcerptPage, Facets, FoundEvent,
+    FoundEvents, IdMatch, Match, Place, SessionEntry, SessionPage, StatusCounts, Verdict,
 };
 
 /// A session whose stored events and whose live ones the test decides.
@@ -223,6 +223,34 @@ impl Reader for FakeBackend {
             .map(|excerpt| excerpt.event.content.len())
             .sum::<usize>();
         Ok(excerpts)
+    }
+
+    /// Searches two events at once.
+    async fn search_events(&self, search: EventSearch) -> Result<FoundEvents, Unavailable> {
+        let searched = self.events(search.session, search.after, 2).await?;
+        let searched_to = searched
+            .last()
+            .map_or(search.after, |event| event.session_seq);
+        let rest = self.events(search.session, searched_to, 1).await?;
+        let found = |event: TimelineEvent| {
+            let excerpt = search.text.pieces(&event.content);
+            let found = Match {
+                event: event.session_seq,
+                place: Place::Content,
+                excerpt,
+                cut_before: false,
+                cut_after: false,
+            };
+            FoundEvent { event, found }
+        };
+        let events = searched.into_iter().map(found);
+        Ok(FoundEvents {
+            events: events
+                .filter(|each| each.found.excerpt.iter().any(|piece| piece.is_match))
+                .collect(),
+            searched_to,
+            is_complete: rest.is_empty(),
+        })
     }
 
     async fn calls(&self, _: SessionId) -> Result<Option<Vec<NumberedCall>>, Unavailable> {

@@ -1,8 +1,9 @@
-//! `tarsy sessions`: lists, shows, reruns and cancels investigations.
+//! `tarsy sessions`: lists, shows, searches, reruns and cancels investigations.
 
 mod cancel;
 mod past;
 mod prompts;
+mod search;
 
 use anyhow::bail;
 use chrono::Utc;
@@ -35,6 +36,7 @@ pub(super) async fn run(global: &GlobalArgs, command: SessionsCommand) -> anyhow
         SessionsCommand::List(args) => list(global, args).await,
         SessionsCommand::Show(args) => show(global, args).await,
         SessionsCommand::Past(args) => past::run(global, args).await,
+        SessionsCommand::Search(args) => search::run(global, args).await,
         SessionsCommand::Rerun(args) => rerun(global, args).await,
         SessionsCommand::Cancel(args) => cancel::run(global, args).await,
     }

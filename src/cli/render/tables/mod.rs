@@ -5,6 +5,7 @@ pub mod list;
 pub mod show;
 pub mod calls;
 pub mod past;
+pub mod found;
 pub mod dead_letters;
 pub mod checks;
 pub mod gaps;

@@ -14,6 +14,7 @@ mod past;
 mod races;
 mod resolve;
 mod results;
+mod search;
 mod sweeps;
 mod values;
 mod writes;

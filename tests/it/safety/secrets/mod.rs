@@ -11,8 +11,10 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use tarsy_bus::{NewAlert, Priority, SESSION_ID, TimelineUpdate};
 use tarsy_core::ids::SessionId;
+use tarsy_core::search::Literal;
 use tarsy_core::timeline::EventType;
 use tarsy_mask::Mask;
+use tarsy_reports::EventSearch;
 use uuid::Uuid;
 
 use crate::safety::seed_search::SeedSearch;
@@ -331,6 +333,16 @@ async fn secrets_from_every_input_are_in_no_dump_stream_log_prompt_or_metric() {
             .iter()
             .any(|(_, text)| text.contains("w0rd-0f-the-runb00k"))
     );
+    for (text, is_found) in [("[masked]", true), (KNOWN, false)] {
+        let search = EventSearch {
+            session,
+            after: 0,
+            limit: 1,
+            text: Literal::parse(text).unwrap().unwrap(),
+        };
+        let found = system.database.store().search_events(search).await.unwrap();
+        assert_eq!(!found.events.is_empty(), is_found, "{text}");
+    }
     let sent = std::fs::read_to_string(system.file("tool_calls")).unwrap();
     assert!(
         sent.contains(KNOWN),

@@ -12,6 +12,7 @@ mod queue;
 mod interrupted;
 mod earlier;
 mod reading;
+mod search;
 mod hostile;
 mod accessible;
 mod budgets;

@@ -6,6 +6,7 @@ mod events;
 mod live;
 mod event;
 mod calls;
+mod search;
 mod queue;
 mod requests;
 mod submit;
@@ -41,6 +42,7 @@ pub(crate) fn routes<B: Backend>() -> Router<Shared<B>> {
         .route("/sessions/{part}/report.md", get(session::markdown::<B>))
         .route("/sessions/{part}/rows", get(session::rows::<B>))
         .route("/sessions/{part}/events/{number}", get(event::show::<B>))
+        .route("/sessions/{part}/search", get(search::show::<B>))
         .route("/sessions/{part}/calls", get(calls::list::<B>))
         .route("/sessions/{part}/calls/{number}", get(calls::show::<B>))
         .route("/sessions/{part}/questions", post(requests::ask::<B>))

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 
 use super::lanes::lanes;
 use super::{Events, Session, Span, last_event};
+use crate::pages::search;
 use crate::pages::steps::{self, Agents, Context, Part, Step, View, cited_events};
 use crate::rendering::is_over;
 use tarsy_core::readable::text::short_id;
@@ -28,6 +29,7 @@ pub(crate) fn timeline(page: &Session<'_>, events: &Events<'_>) -> Markup {
             div.tlh {
                 h2 #h-t { "Timeline " span.cnt #count { (last.max(last_event(page.report.session.as_ref()))) } }
                 (views(page, events.view, cited.len(), errors))
+                @if page.report.session.is_some() { (search::form(page.report.alert_id, "")) }
             }
             @if events.span.is_none() { (lanes(events.events, &cited, page.now)) }
             @if !events.is_whole() { p.note { (range_note(page, events, &shown)) } }

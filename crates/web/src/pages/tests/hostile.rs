@@ -1,5 +1,6 @@
 //! Tests with hostile texts: models, tools, alerts and producers that try to inject markup.
 
+use maud::Markup;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -7,6 +8,7 @@ use crate::api::ListQuery;
 use crate::pages::dialogs;
 use crate::pages::list::{Hidden, List, Query, System};
 use crate::pages::live::LivePage;
+use crate::pages::search::{Search, search};
 use crate::pages::submit::{Again, Submit, again, submit};
 use crate::pages::{calls, event};
 use crate::ports::Cooldown;
@@ -16,11 +18,13 @@ use crate::shell::viewer::Viewer;
 use crate::testing::data::{at, entry, report, story};
 use crate::testing::markup::check;
 use tarsy_core::execution::entry::Answer;
+use tarsy_core::ids::SessionId;
 use tarsy_core::readable::text::{Charset, clean};
+use tarsy_core::search::Piece;
 use tarsy_core::timeline::TimelineEvent;
 use tarsy_reports::calls::testing::failed;
 use tarsy_reports::calls::{CallReport, RebuiltCall};
-use tarsy_reports::{AlertReport, Facets};
+use tarsy_reports::{AlertReport, Facets, FoundEvent, FoundEvents, Match, Place};
 
 use super::shown;
 
@@ -117,6 +121,38 @@ fn hostile_rerun<'a>(report: &'a AlertReport, chains: &'a [String]) -> Again<'a>
     }
 }
 
+/// A search for a text, which is in every event.
+fn hostile_search(id: SessionId, text: &str, events: &[TimelineEvent]) -> Markup {
+    let events = events.iter().map(|event| FoundEvent {
+        event: event.clone(),
+        found: Match {
+            event: event.session_seq,
+            place: Place::Result,
+            excerpt: [true, false]
+                .map(|is_match| Piece {
+                    text: text.to_owned(),
+                    is_match,
+                })
+                .to_vec(),
+            cut_before: true,
+            cut_after: true,
+        },
+    });
+    let found = FoundEvents {
+        events: events.collect(),
+        searched_to: 3,
+        is_complete: false,
+    };
+    search(&Search {
+        id,
+        last: 9,
+        text,
+        after: 1,
+        problem: Some(text),
+        found: Some(&found),
+    })
+}
+
 fn pages(text: &str) -> Vec<String> {
     let (report, events) = everywhere(text);
     let mut live = LivePage::new(report.alert_id);
@@ -203,6 +239,7 @@ fn pages(text: &str) -> Vec<String> {
         .into_string(),
         calls::call(report.alert_id, &CallReport::new(hostile_call(text))).into_string(),
         calls::list(report.alert_id, &[hostile_call(text).call]).into_string(),
+        hostile_search(report.alert_id, &asked, &events).into_string(),
     ]
 }
 

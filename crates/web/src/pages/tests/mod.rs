@@ -3,6 +3,7 @@
 mod calls;
 mod rows;
 mod screens;
+mod search;
 mod submit;
 mod hostile;
 mod sizes;
