@@ -1,6 +1,6 @@
 //! The parts of every process, be it a role or a command: addresses with their credentials (`credentials`, `connect`,
-//! `redact`), the mask (`secrets`, `masked`), MCP servers (`tools`, `users`), `skills`, start and end (`guard`,
-//! `shutdown`).
+//! `redact`), the mask (`secrets`, `masked`), MCP servers (`tools`, `users`), `skills`, the configuration for people
+//! (`shown`), start and end (`guard`, `shutdown`).
 
 pub mod credentials;
 pub mod connect;
@@ -10,5 +10,6 @@ pub mod masked;
 pub mod tools;
 pub mod skills;
 mod users;
+pub mod shown;
 pub mod guard;
 pub mod shutdown;

@@ -34,6 +34,7 @@ pub mod timeline;
 pub mod dead_letters;
 mod cancel_requests;
 mod presence;
+mod system_reports;
 mod server;
 pub mod permissions;
 
@@ -51,7 +52,8 @@ pub use headers::{
 };
 pub use names::{
     ALERTS, CONTROL, DEAD_LETTERS, InvalidSuffix, MessageKind, Priority, Subject, SubjectSuffix,
-    TIMELINE, control_subject, dead_letter_subject, live_subject, timeline_subject, worker_subject,
+    TIMELINE, control_subject, dead_letter_subject, live_subject, system_subject, timeline_subject,
+    worker_subject,
 };
 pub use queue::claims::{ClaimSettings, ClaimedJob, Claims, Flow};
 pub use queue::delivery::JetStreamDelivery;
@@ -60,6 +62,7 @@ pub use queue::position::{Backlog, QueuePosition};
 pub use queue::publish::{NewAlert, Published};
 pub use queue::queued::{QueuedMessage, Search};
 pub use server::ServerInfo;
+pub use system_reports::MAX_SYSTEM_REPORT_BYTES;
 pub use timeline::feed::{FeedSettings, JetStreamFeed};
 pub use timeline::follow::{Follower, TimelineUpdate};
 pub use timeline::follow_all::AllFollower;

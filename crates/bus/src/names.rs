@@ -189,6 +189,7 @@ pub(super) const ALL_TIMELINES: &str = "tarsy.timeline.*";
 pub(super) const ALL_DEAD_LETTERS: &str = "tarsy.dead.*.*";
 pub(super) const ALL_CONTROL: &str = "tarsy.control.*";
 pub(super) const ALL_WORKERS: &str = "tarsy.workers.*";
+pub(super) const ALL_SYSTEMS: &str = "tarsy.systems.*";
 
 /// The subject of a session's timeline events.
 pub fn timeline_subject(session: SessionId) -> String {
@@ -213,6 +214,11 @@ pub fn dead_letter_subject(reason: DeadReason, alert: SessionId) -> String {
 /// The subject of a worker's status (core NATS, no stream).
 pub fn worker_subject(worker: WorkerId) -> String {
     format!("tarsy.workers.{worker}")
+}
+
+/// The subject of a worker's report about itself (core NATS, no stream).
+pub fn system_subject(worker: WorkerId) -> String {
+    format!("tarsy.systems.{worker}")
 }
 
 #[cfg(test)]

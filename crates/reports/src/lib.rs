@@ -25,6 +25,7 @@ mod sessions;
 mod seen_before;
 mod shown_status;
 pub mod stored;
+pub mod system;
 mod dead_alert;
 mod check;
 mod event_search;

@@ -13,6 +13,7 @@ use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::{Delta, TimelineEvent};
 use tarsy_engine::ports::WorkerStatus;
 use tarsy_reports::calls::{CallNumber, NumberedCall, RebuiltCall};
+use tarsy_reports::system::SystemReport;
 use tarsy_reports::{
     AlertReport, Check, DeadAlert, EventSearch, Excerpt, ExcerptPage, Facets, FoundEvents, IdMatch,
     SessionEntry, SessionPage, StatusCounts,
@@ -133,9 +134,21 @@ pub trait Queue: Send + Sync + 'static {
     /// The workers that sent a status within the last 15 s, by name.
     fn workers(&self) -> Vec<WorkerStatus>;
 
+    /// The last report of each worker about itself, by name, of those that sent one within the last hour.
+    fn systems(&self) -> Vec<WorkerSystem>;
+
     /// The checks of `tarsy doctor` that a reader may do, some seconds old. A service that does not answer fails its
     /// check.
     fn checks(&self) -> impl Future<Output = Vec<Check>> + Send;
+}
+
+/// A report of a worker about itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WorkerSystem {
+    #[serde(flatten)]
+    pub report: SystemReport,
+    /// The time since it arrived, in milliseconds.
+    pub age_ms: u64,
 }
 
 /// The queue of one priority.

@@ -16,6 +16,8 @@ pub(crate) struct Access {
     pub may_submit: bool,
     /// Whether the user may see the requests to models; otherwise no page links to them, and their routes answer 403.
     pub may_see_prompts: bool,
+    /// Whether the user may see the system page; otherwise no page links to it, and its routes answer 403.
+    pub may_see_system: bool,
     /// Whether the user can log out here.
     pub has_login: bool,
     /// Whether the request has credentials, or needs none.

@@ -146,10 +146,7 @@ const HELPS: [Help; 47] = [
     ),
     help(
         &["sessions", "search"],
-        &[
-            "tarsy sessions search 0d4be6c1 OOMKilled",
-            "tarsy sessions search 0d4be6c1 '100 % full' --json",
-        ],
+        &["tarsy sessions search 0d4be6c1 '100 % full' --json"],
         "",
     ),
     help(

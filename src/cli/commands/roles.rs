@@ -15,7 +15,7 @@ use crate::cli::args::{
 use crate::cli::exit::Exit;
 use crate::process::connect::llm_token;
 use crate::process::secrets::SecretFiles;
-use crate::process::{guard, secrets, shutdown};
+use crate::process::{guard, secrets, shown, shutdown};
 use crate::roles::llm_service::Unauthenticated;
 use crate::roles::worker::pod::Pod;
 use crate::roles::{llm_service, receive, web, worker};
@@ -45,7 +45,9 @@ pub(super) async fn worker(
     let mask = secrets::mask(&config, Some(&addresses))?;
     process_mask.set(mask.clone());
     let _watch = SecretFiles::of_config(&config).watch(mask.clone());
+    let file = find(global.config.clone());
     let options = worker::Options {
+        shown: shown::config(&config, file.as_deref(), &mask)?,
         addresses,
         name: args.name.unwrap_or_else(default_name),
         pod: Pod::given(args.pod_uid, args.pod_state),
@@ -160,7 +162,8 @@ pub(super) async fn web(
         listen: args.listen,
         metrics_listen: args.metrics_listen,
     };
-    web::run(options, &config, shutdown::on_end(args.parent.stop_on())?).await?;
+    let stop = shutdown::on_end(args.parent.stop_on())?;
+    Box::pin(web::run(options, &config, stop)).await?;
     Ok(Exit::Done)
 }
 

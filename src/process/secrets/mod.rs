@@ -183,7 +183,7 @@ pub fn may_be_secret(name: &str, value: &str) -> bool {
 }
 
 /// Whether the mask hides a value behind this name.
-fn is_named_secret(name: &str) -> bool {
+pub(super) fn is_named_secret(name: &str) -> bool {
     static WITHOUT_VALUES: LazyLock<Mask> = LazyLock::new(Mask::default);
     let line = format!("{name}=a1b2c3d4e5");
     WITHOUT_VALUES.apply(&line) != line

@@ -75,6 +75,7 @@ pub(super) fn gate(web: &Web, listen: SocketAddr) -> anyhow::Result<Configured> 
             rerun: allow.rerun,
             submit: allow.submit,
             prompts: allow.prompts,
+            system: allow.system,
         },
     };
     Ok(Configured {

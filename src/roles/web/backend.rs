@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::checks::RecentChecks;
+use super::systems::Systems;
 use super::workers::Workers;
 use crate::admin::doctor::{Part, checks_of_web};
 use crate::admin::publishing::submissions::Rules;
@@ -24,7 +25,9 @@ use tarsy_reports::{
     SessionEntry, SessionPage, StatusCounts,
 };
 use tarsy_store::Store;
-use tarsy_web::ports::{Lane, Queue, Reader, Timelines, Unavailable, Update, Updates};
+use tarsy_web::ports::{
+    Lane, Queue, Reader, Timelines, Unavailable, Update, Updates, WorkerSystem,
+};
 
 /// The time limit for a call of the store or the broker, with the time for a connection.
 const CALL_TIMEOUT: Duration = Duration::from_secs(6);
@@ -40,12 +43,20 @@ pub(super) struct Alerts {
     pub(super) topology: TopologySettings,
 }
 
+/// The statuses and reports that workers publish.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Collected {
+    pub(super) workers: Workers,
+    pub(super) systems: Systems,
+}
+
 /// The store and the broker.
 #[derive(Debug)]
 pub(super) struct Backend {
     pub(super) store: Arc<Store>,
     nats: watch::Receiver<Option<Nats>>,
     workers: Workers,
+    systems: Systems,
     addresses: Addresses,
     alerts: Alerts,
     checks: RecentChecks,
@@ -58,14 +69,15 @@ impl Backend {
     pub(super) fn new(
         store: Store,
         nats: watch::Receiver<Option<Nats>>,
-        workers: Workers,
+        collected: Collected,
         addresses: Addresses,
         alerts: Alerts,
     ) -> Self {
         Self {
             store: Arc::new(store),
             nats,
-            workers,
+            workers: collected.workers,
+            systems: collected.systems,
             addresses,
             alerts,
             checks: RecentChecks::default(),
@@ -265,6 +277,10 @@ impl Queue for Backend {
 
     fn workers(&self) -> Vec<WorkerStatus> {
         self.workers.current()
+    }
+
+    fn systems(&self) -> Vec<WorkerSystem> {
+        self.systems.current()
     }
 
     async fn checks(&self) -> Vec<Check> {

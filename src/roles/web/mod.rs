@@ -9,6 +9,7 @@ mod backend;
 mod checks;
 mod requests;
 mod submissions;
+mod systems;
 mod workers;
 
 use std::net::SocketAddr;
@@ -20,8 +21,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use self::backend::{Alerts, Backend};
-use self::workers::Workers;
+use self::backend::{Alerts, Backend, Collected};
 use crate::admin::publishing::submissions::Rules;
 use crate::process::connect::{Addresses, topology};
 use crate::process::shutdown::print_ready_and_metrics;
@@ -84,12 +84,12 @@ pub async fn run(
     tracing::info!(%address, metrics = %telemetry.address, auth = gate.name, "web server started");
     print_ready_and_metrics(address, telemetry.address)?;
     let (broker, nats) = watch::channel(None);
-    let workers = Workers::default();
+    let collected = Collected::default();
     let store = Store::new(&database)?.linking(config.web.public_url.clone());
     let backend = Arc::new(Backend::new(
         store.clone(),
         nats.clone(),
-        workers.clone(),
+        collected.clone(),
         addresses.clone(),
         Alerts {
             rules: Rules::from_config(config),
@@ -99,7 +99,8 @@ pub async fn run(
     let serving = tokio::spawn(serve(listener, settings, backend, shutdown.clone()));
     let linked = tokio::select! {
         result = link(&addresses, &broker) => result,
-        never = workers.collect(nats.clone()) => match never {},
+        never = collected.workers.collect(nats.clone()) => match never {},
+        never = collect_systems(&collected, nats.clone(), config) => match never {},
         never = keep_ready(&store, &database, nats, &ready) => match never {},
         never = auth::keep_up(gate.renewed) => match never {},
         () = shutdown.cancelled() => Ok(()),
@@ -110,6 +111,18 @@ pub async fn run(
     telemetry.end().await;
     tracing::info!("web server stopped");
     linked
+}
+
+/// Collects the reports of workers, if any user may see them: the broker may not permit it otherwise.
+async fn collect_systems(
+    collected: &Collected,
+    nats: watch::Receiver<Option<Nats>>,
+    config: &Config,
+) -> std::convert::Infallible {
+    if config.web.allow.system.is_empty() {
+        return std::future::pending().await;
+    }
+    collected.systems.collect(nats).await
 }
 
 fn database(addresses: &Addresses) -> anyhow::Result<ConnectOptions> {

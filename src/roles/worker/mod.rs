@@ -9,6 +9,7 @@ mod state;
 mod gauges;
 mod queue_gauges;
 mod notifications;
+mod system;
 
 use std::marker::PhantomData;
 use std::net::SocketAddr;
@@ -30,6 +31,7 @@ use self::pod::{Membership, Pod};
 use self::providers::ProviderCheck;
 use self::queue_gauges::QueueGauges;
 use self::state::StateApplier;
+use self::system::SystemReporter;
 use crate::process::connect::Addresses;
 use crate::process::shutdown::{Signals, print_ready};
 use tarsy_bus::{
@@ -54,6 +56,7 @@ use tarsy_engine::world::{Ports, World};
 use tarsy_llm::client::Client;
 use tarsy_mask::Mask;
 use tarsy_mcp::Servers;
+use tarsy_reports::system::ShownConfig;
 use tarsy_store::Store;
 use tarsy_telemetry::http::Readiness;
 use tarsy_telemetry::metrics::Configured;
@@ -74,6 +77,8 @@ pub struct Options {
     pub mask: Mask,
     /// The offset of the clock that models see.
     pub clock_offset: TimeDelta,
+    /// The configuration without secrets, for people.
+    pub shown: ShownConfig,
 }
 
 /// The adapters of a worker with this intake.
@@ -161,6 +166,7 @@ struct Identity {
     name: String,
     /// Workers of the same pod that are dead.
     predecessors: Vec<WorkerId>,
+    shown: ShownConfig,
 }
 
 impl Identity {
@@ -170,6 +176,7 @@ impl Identity {
             worker,
             name: options.name.clone(),
             predecessors: Membership::take(options.pod.as_ref(), worker).keep(),
+            shown: options.shown.clone(),
         }
     }
 }
@@ -177,6 +184,7 @@ impl Identity {
 /// A worker with all its connections.
 struct Worker<I: Intake> {
     config: Config,
+    shown: ShownConfig,
     predecessors: Vec<WorkerId>,
     dependencies: Dependencies,
     dispatcher: Arc<Dispatcher<Production<I>>>,
@@ -218,6 +226,7 @@ impl<I: Intake> Worker<I> {
         let dispatcher = Dispatcher::new(ports, settings, timeline.subscribe(), shutdown);
         Self {
             config,
+            shown: identity.shown,
             predecessors: identity.predecessors,
             dependencies,
             dispatcher,
@@ -350,6 +359,7 @@ impl<I: Intake> Worker<I> {
             flow,
             ready,
         };
+        let reporter = SystemReporter::new(self, Arc::clone(&check));
         let probes = Probes {
             dispatcher: dispatcher(),
             broker: move || link.connection_state().connected && *available.borrow(),
@@ -387,6 +397,7 @@ impl<I: Intake> Worker<I> {
         background.spawn("timeline probe", |end| timeline_probe.run(end));
         background.spawn("state", |end| applier.run(end));
         background.spawn("presence", |end| announcer.run(end));
+        background.spawn("system report", |end| reporter.run(end));
         background.spawn("queue gauges", |end| queue_gauges.run(end));
         background.spawn("load gauges", |end| load_gauges.run(end));
         let Dependencies { store, mask, .. } = &self.dependencies;

@@ -4,6 +4,7 @@
 //! a provider that breaks later fails the sessions that need it, and no others.
 
 use parking_lot::Mutex;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -14,6 +15,7 @@ use tarsy_config::Config;
 use tarsy_core::vocabulary::ErrorCode;
 use tarsy_engine::plan::{provider_choices, route};
 use tarsy_llm::client::Client;
+use tarsy_reports::system::{ProviderReport, ProviderState};
 
 /// The longest time that a model may take for a word. A slower one counts as usable.
 const ASK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -29,6 +31,15 @@ pub(super) struct ProviderCheck {
     /// The reason why the worker claims nothing; `None` once it may.
     why: watch::Sender<Option<String>>,
     asked: Mutex<Option<Instant>>,
+    results: Mutex<BTreeMap<String, CheckResult>>,
+}
+
+/// The last result of the check of a provider.
+#[derive(Clone, Debug)]
+struct CheckResult {
+    at: Instant,
+    state: ProviderState,
+    error: Option<String>,
 }
 
 impl ProviderCheck {
@@ -39,6 +50,45 @@ impl ProviderCheck {
             client,
             why: watch::Sender::new(Some(unchecked)),
             asked: Mutex::default(),
+            results: Mutex::default(),
+        }
+    }
+
+    /// The last result of each configured provider, by name, without a request. Errors are not masked.
+    pub(super) fn reports(&self) -> Vec<ProviderReport> {
+        let results = self.results.lock();
+        let names = self.config.llm_providers.keys();
+        names
+            .map(|name| {
+                let result = results.get(name);
+                ProviderReport {
+                    name: name.clone(),
+                    state: result.map_or(ProviderState::NotChecked, |result| result.state),
+                    error: result.and_then(|result| result.error.clone()),
+                    checked_ms: result.map(|result| {
+                        u64::try_from(result.at.elapsed().as_millis()).unwrap_or(u64::MAX)
+                    }),
+                }
+            })
+            .collect()
+    }
+
+    fn keep(&self, reports: &[ModelReport]) {
+        let mut results = self.results.lock();
+        for report in reports {
+            let result = CheckResult {
+                at: Instant::now(),
+                state: match report.state {
+                    State::Ready => ProviderState::Usable,
+                    State::Unusable => ProviderState::Unusable,
+                    State::Unknown => ProviderState::NotKnown,
+                },
+                error: report
+                    .problem
+                    .as_ref()
+                    .map(|problem| problem.message.clone()),
+            };
+            results.insert(report.name.clone(), result);
         }
     }
 
@@ -75,6 +125,7 @@ impl ProviderCheck {
         names.sort_unstable();
         names.dedup();
         let reports = report(&self.config, &names, &self.client, Ask::Nothing).await;
+        self.keep(&reports);
         if reports
             .iter()
             .any(|report| code(report) == "llm_service_unavailable")
@@ -100,6 +151,7 @@ impl ProviderCheck {
             *asked = Some(Instant::now());
         }
         let answers = report(&self.config, &real, &self.client, Ask::OneWord(ASK_TIMEOUT)).await;
+        self.keep(&answers);
         for answer in &answers {
             if let Some(problem) = &answer.problem {
                 tracing::warn!(

@@ -87,7 +87,8 @@ fn assert_refused(document: &Value, operation: &str, status: u16, answer: &Answe
 }
 
 async fn web(system: &TestSystem, env: &[(&str, &str)]) -> Web {
-    let section = "web: {allow: {ask: ['*'], cancel: ['*'], rerun: ['*'], submit: ['*']}, streams_per_user: 1}\n";
+    let section = "web: {allow: {ask: ['*'], cancel: ['*'], rerun: ['*'], submit: ['*'], system: ['*']}, \
+                   streams_per_user: 1}\n";
     std::fs::write(system.file("web.yaml"), section).unwrap();
     let config = system.file("web.yaml").display().to_string();
     Web::start(

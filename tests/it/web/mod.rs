@@ -15,5 +15,6 @@ mod routes;
 mod search;
 mod streams;
 mod submissions;
+mod system;
 
 pub(crate) use self::client::{Sse, Web};

@@ -143,12 +143,13 @@ async fn each_route_answers_as_the_table_of_modes_and_rights_says() {
         may_rerun: false,
         may_submit: false,
         may_see_prompts: true,
+        may_see_system: false,
         has_login: false,
     };
 
     let open = modes
         .web(
-            "{allow: {ask: ['*'], cancel: ['*'], rerun: ['*'], submit: ['*']}}",
+            "{allow: {ask: ['*'], cancel: ['*'], rerun: ['*'], submit: ['*'], system: ['*']}}",
             &[],
         )
         .await;
@@ -254,12 +255,16 @@ async fn each_route_answers_as_the_table_of_modes_and_rights_says() {
     };
     let closed = modes.web("{allow: {prompts: []}}", &[]).await;
     assert_rights(&modes, &closed, &[own], without).await;
-    let section = "{auth: proxy, allow: {prompts: [sre]}}";
+    let section = "{auth: proxy, allow: {prompts: [sre], system: [sre]}}";
     let listed = modes
         .web(section, &[("TARSY_WEB_PROXY_SECRET", SECRET)])
         .await;
+    let of_system = Client {
+        may_see_system: true,
+        ..reader
+    };
     assert_rights(&modes, &listed, &[own, secret, user], without).await;
-    assert_rights(&modes, &listed, &[own, secret, user, sre], reader).await;
+    assert_rights(&modes, &listed, &[own, secret, user, sre], of_system).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -329,6 +334,7 @@ async fn another_host_and_another_site_are_refused_on_every_route() {
         may_rerun: true,
         may_submit: true,
         may_see_prompts: true,
+        may_see_system: false,
         has_login: true,
     };
     assert_rights(&modes, &web, &own, client).await;

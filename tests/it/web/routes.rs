@@ -27,6 +27,8 @@ pub(super) enum Users {
     Submitters,
     /// Other readers get 403.
     ReadersOfPrompts,
+    /// Other readers get 403.
+    ReadersOfSystem,
 }
 
 /// A client, as the server knows it.
@@ -39,6 +41,7 @@ pub(super) struct Client {
     pub(super) may_rerun: bool,
     pub(super) may_submit: bool,
     pub(super) may_see_prompts: bool,
+    pub(super) may_see_system: bool,
     /// Users log in with a token.
     pub(super) has_login: bool,
 }
@@ -101,7 +104,11 @@ impl Row {
             Users::Rerunners if !client.may_rerun => return 403,
             Users::Submitters if !client.may_submit => return 403,
             Users::ReadersOfPrompts if !client.may_see_prompts => return 403,
-            Users::Rerunners | Users::Submitters | Users::ReadersOfPrompts => true,
+            Users::ReadersOfSystem if !client.may_see_system => return 403,
+            Users::Rerunners
+            | Users::Submitters
+            | Users::ReadersOfPrompts
+            | Users::ReadersOfSystem => true,
         };
         if may { self.status } else { 404 }
     }
@@ -134,8 +141,8 @@ impl Row {
 /// A row for each method of each route, about a session that has ended; and addresses and methods without one.
 pub(super) fn rows(session: &str, asset: &str) -> Vec<Row> {
     use Users::{
-        Askers, Cancellers, Everyone, Login, Logout, Readers, ReadersOfPrompts, Rerunners,
-        Submitters,
+        Askers, Cancellers, Everyone, Login, Logout, Readers, ReadersOfPrompts, ReadersOfSystem,
+        Rerunners, Submitters,
     };
     let rows = [
         Row::get("/", Readers, 200),
@@ -158,6 +165,7 @@ pub(super) fn rows(session: &str, asset: &str) -> Vec<Row> {
         Row::get("/s/{part}", Readers, 302),
         Row::get("/s/{part}/{number}", Readers, 302),
         Row::get("/queue", Readers, 200),
+        Row::get("/system", ReadersOfSystem, 200),
         Row::get("/keys", Readers, 200),
         Row::get("/keys/{state}", Readers, 303),
         Row::get("/theme/{name}", Readers, 303),
@@ -182,6 +190,7 @@ pub(super) fn rows(session: &str, asset: &str) -> Vec<Row> {
         Row::post("/api/v1/alerts", Submitters, 202).with("disk 94 % full"),
         Row::get("/api/v1/events", Readers, 200),
         Row::get("/api/v1/queue", Readers, 200),
+        Row::get("/api/v1/system", ReadersOfSystem, 200),
         Row::get("/api/v1/dead-letters", Readers, 200),
         Row::get("/api/v1/openapi.json", Readers, 200),
         Row::get("/nothing", Readers, 404).without_route(),

@@ -23,15 +23,12 @@ async fn a_search_finds_the_same_events_in_the_api_the_page_and_the_command() {
     );
     let events = format!("/sessions/{session}/events");
     let all = web.json(&events).await;
-    let with = |event: &&Value| {
-        let content = event["content"].as_str().unwrap().to_lowercase();
-        content.contains("revision 43")
-    };
-    let expected: Vec<&Value> = all["events"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(with)
+    let contents = all["events"].as_array().unwrap().iter();
+    let expected: Vec<&Value> = contents
+        .filter(|event| {
+            let content = event["content"].as_str().unwrap().to_lowercase();
+            content.contains("revision 43")
+        })
         .collect();
     assert!(expected.len() > 1, "{all}");
 

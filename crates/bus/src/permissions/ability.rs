@@ -17,6 +17,8 @@ pub enum Ability {
     ReadLastEvents,
     PublishStatus,
     ReadStatus,
+    PublishSystem,
+    ReadSystem,
     PublishDeadLetters,
     ReadDeadLetters,
     RemoveDeadLetters,
@@ -41,6 +43,8 @@ impl Ability {
             Self::ReadLastEvents => "read single events of timelines",
             Self::PublishStatus => "publish the status of a worker",
             Self::ReadStatus => "read the status of workers",
+            Self::PublishSystem => "publish the configuration of a worker, without secrets",
+            Self::ReadSystem => "read the configuration of workers, without secrets",
             Self::PublishDeadLetters => "publish dead letters",
             Self::ReadDeadLetters => "read dead letters, which are not masked",
             Self::RemoveDeadLetters => "remove dead letters",
@@ -76,7 +80,8 @@ impl Ability {
             ],
             Self::ReadLastEvents => &["$JS.API.STREAM.MSG.GET.TARSY_TIMELINE"],
             Self::PublishStatus => &["tarsy.workers.*"],
-            Self::ReadStatus => &[],
+            Self::PublishSystem => &["tarsy.systems.*"],
+            Self::ReadStatus | Self::ReadSystem => &[],
             Self::PublishDeadLetters => &["tarsy.dead.*.*"],
             Self::ReadDeadLetters => &[
                 "$JS.API.CONSUMER.CREATE.TARSY_DEAD_LETTERS.*.tarsy.dead.>",
@@ -116,6 +121,7 @@ impl Ability {
             Self::ReadCancels => &["tarsy.control.*"],
             Self::ReadTimelines => &["tarsy.live.*"],
             Self::ReadStatus => &["tarsy.workers.*"],
+            Self::ReadSystem => &["tarsy.systems.*"],
             Self::QueueAlerts
             | Self::QueueWebAlerts
             | Self::AskQuestions
@@ -125,6 +131,7 @@ impl Ability {
             | Self::PublishTimelines
             | Self::ReadLastEvents
             | Self::PublishStatus
+            | Self::PublishSystem
             | Self::PublishDeadLetters
             | Self::ReadDeadLetters
             | Self::RemoveDeadLetters

@@ -58,6 +58,7 @@ impl NatsRole {
                 A::ReadLastEvents,
                 A::PublishStatus,
                 A::ReadStatus,
+                A::PublishSystem,
                 A::PublishDeadLetters,
                 A::InspectStreams,
             ],
@@ -74,6 +75,7 @@ impl NatsRole {
                 A::ReadTimelines,
                 A::ReadLastEvents,
                 A::ReadStatus,
+                A::ReadSystem,
                 A::InspectStreams,
             ],
             Self::Administrator => &[

@@ -50,6 +50,7 @@ use tarsy_engine::ports::{
 };
 use tarsy_engine::trace;
 use tarsy_mask::Mask;
+use tarsy_reports::system::ServerReport;
 
 /// The time limit for the end of all children: two seconds for calls in flight, then twice three seconds for the
 /// process.
@@ -108,6 +109,14 @@ impl Servers {
                 "mcp servers still running after {CLOSE_TIMEOUT:?}: they will be killed"
             );
         }
+    }
+
+    /// The last state of each server, by name, without a request to any.
+    pub fn reports(&self) -> Vec<ServerReport> {
+        self.servers
+            .values()
+            .map(|server| server.report())
+            .collect()
     }
 
     fn server(&self, name: &str) -> Result<&Arc<CachedServer>, Error> {

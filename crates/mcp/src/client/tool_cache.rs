@@ -20,6 +20,7 @@ use super::server::Server;
 use crate::Error;
 use tarsy_core::plan::ToolSpec;
 use tarsy_mask::Mask;
+use tarsy_reports::system::{ServerReport, ServerState, ToolCounts};
 
 /// An older list is requested again, unless the server is busy.
 const MAX_AGE: Duration = Duration::from_secs(300);
@@ -48,6 +49,8 @@ struct State {
 #[derive(Clone, Debug)]
 struct CachedList {
     tools: Tools,
+    /// The tools that models may not call.
+    left_out: usize,
     connection: Weak<Connection>,
     listed_at: Instant,
 }
@@ -101,6 +104,31 @@ impl CachedServer {
         })
     }
 
+    /// The last known state of the server, without a request.
+    pub(super) fn report(&self) -> ServerReport {
+        let state = self.state.lock();
+        let last = state.last.as_ref();
+        let is_open = last.is_some_and(|last| last.live_connection().is_some());
+        let failed_at = state.last_failure.as_ref().map(|failure| failure.at);
+        let asked_at = failed_at.or_else(|| last.map(|last| last.listed_at));
+        ServerReport {
+            name: self.server.config.name.clone(),
+            state: match (&state.last_failure, last) {
+                (Some(_), _) => ServerState::Unreachable,
+                (None, Some(_)) if is_open => ServerState::Reachable,
+                (None, Some(_)) => ServerState::NotConnected,
+                (None, None) => ServerState::NotAsked,
+            },
+            tools: last.map(CachedList::counts),
+            error: state
+                .last_failure
+                .as_ref()
+                .map(|failure| failure.reason.clone()),
+            asked_ms: asked_at
+                .map(|at| u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX)),
+        }
+    }
+
     fn lookup(self: &Arc<Self>, context: &Arc<ConnectionContext>) -> Lookup {
         let mut state = self.state.lock();
         let live = state
@@ -142,9 +170,10 @@ impl CachedServer {
             let Some(listed) = listing.await else { return };
             let mut state = cached.state.lock();
             match listed {
-                Ok((tools, connection)) => {
+                Ok((tools, left_out, connection)) => {
                     state.last = Some(CachedList {
                         tools,
+                        left_out,
                         connection: Arc::downgrade(&connection),
                         listed_at: Instant::now(),
                     });
@@ -181,6 +210,16 @@ impl State {
 }
 
 impl CachedList {
+    fn counts(&self) -> ToolCounts {
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let read_only = self.tools.iter().filter(|tool| tool.read_only).count();
+        ToolCounts {
+            read_only: number(read_only),
+            changing: number(self.tools.len() - read_only),
+            left_out: number(self.left_out),
+        }
+    }
+
     /// The connection that the list came from, if it is still open.
     fn live_connection(&self) -> Option<Arc<Connection>> {
         self.connection
@@ -192,7 +231,7 @@ impl CachedList {
 async fn list(
     server: &Server,
     context: &ConnectionContext,
-) -> Result<(Tools, Arc<Connection>), Error> {
+) -> Result<(Tools, usize, Arc<Connection>), Error> {
     let shared = server.slot(None);
     let connection = server.connection(&shared, context).await?;
     // Cleared before the request, because a change after the request makes its answer outdated.
@@ -201,8 +240,7 @@ async fn list(
         .list_tools(&server.config.name)
         .await
         .inspect_err(|_| shared.discard(&connection))?;
-    Ok((
-        offer(&server.config, &tools, &context.mask).into(),
-        connection,
-    ))
+    let offered = offer(&server.config, &tools, &context.mask);
+    let left_out = tools.len().saturating_sub(offered.len());
+    Ok((offered.into(), left_out, connection))
 }

@@ -32,10 +32,12 @@ WITH results AS MATERIALIZED (
   FROM sized s WHERE s.bytes_before < $max_bytes
 )
 SELECT read.searched_to, read.last, t.session_seq, t.execution_id, t.sequence_number, g.name AS stage, a.agent,
-       t.iteration, t.attempt, t.event_type, t.status, t.content, t.metadata, t.created_at, f.in_content = 0 AS in_result,
+       t.iteration, t.attempt, t.event_type, t.status, t.content, t.metadata, t.created_at,
+       f.in_content = 0 AS in_result,
        CASE WHEN f.in_content > 0 THEN f.in_content ELSE f.in_result END AS position,
        substr(CASE WHEN f.in_content > 0 THEN t.content ELSE f.result END,
-              greatest(1, CASE WHEN f.in_content > 0 THEN f.in_content ELSE f.in_result END - $before), $characters) AS excerpt
+              greatest(1, CASE WHEN f.in_content > 0 THEN f.in_content ELSE f.in_result END - $before),
+              $characters) AS excerpt
 FROM read
 LEFT JOIN found f ON true
 LEFT JOIN timeline_events t ON t.session_id = $session_id AND t.session_seq = f.session_seq

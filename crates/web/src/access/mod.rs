@@ -63,6 +63,8 @@ pub struct Allow {
     pub submit: Vec<String>,
     /// May see the requests to models. `*` represents every reader, also where no user is known.
     pub prompts: Vec<String>,
+    /// May see the configuration of workers, their tool servers and providers.
+    pub system: Vec<String>,
 }
 
 /// A user who is known.
@@ -191,6 +193,7 @@ impl Gate {
             may_rerun: may(&self.allow.rerun),
             may_submit: may(&self.allow.submit),
             may_see_prompts: is_in(&self.allow.prompts),
+            may_see_system: may(&self.allow.system),
             has_login: matches!(self.mode, Mode::Token(_)),
             counted_as: counted_as.unwrap_or_default(),
             user: user.name,

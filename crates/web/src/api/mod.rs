@@ -8,6 +8,7 @@ mod events;
 mod calls;
 pub(super) mod sse;
 mod queue;
+mod system;
 mod requests;
 mod submissions;
 
@@ -22,6 +23,7 @@ use serde::de::DeserializeOwned;
 pub(super) use self::calls::{CallPath, call_at, calls_of};
 pub(super) use self::events::{EventPath, event_at, search_text};
 pub(super) use self::list::{ListQuery, Part};
+pub(super) use self::system::{KnownWorker, ReportState, System, system};
 
 use crate::fault::Fault;
 use crate::ports::Backend;
@@ -50,6 +52,7 @@ pub(super) fn routes<B: Backend>() -> Router<Shared<B>> {
         .route("/alerts", post(submissions::submit::<B>))
         .route("/events", get(sse::all::<B>))
         .route("/queue", get(queue::show::<B>))
+        .route("/system", get(system::show::<B>))
         .route("/dead-letters", get(queue::dead_letters::<B>))
         .route("/openapi.json", get(openapi))
         .fallback(unknown)

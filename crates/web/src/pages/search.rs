@@ -50,7 +50,7 @@ pub(crate) fn search(page: &Search<'_>) -> Markup {
             h1 { "Search in this session" }
         }
         div.tlh { (form(id, page.text)) }
-        @if let Some(problem) = page.problem { p.banner { (problem) } }
+        @if let Some(problem) = page.problem { p.banner { (brief(problem, 300)) } }
         @match page.found {
             Some(found) => { (results(page, found)) }
             None => p.note {

@@ -47,6 +47,7 @@ pub(crate) enum NavEntry {
     Sessions,
     Session,
     Queue,
+    System,
     Submit,
     Elsewhere,
 }
@@ -57,6 +58,7 @@ impl NavEntry {
             Self::Sessions => "list",
             Self::Session => "session",
             Self::Queue => "queue",
+            Self::System => "system",
             Self::Submit => "submit",
             Self::Elsewhere => "plain",
         }
@@ -114,6 +116,7 @@ fn bar(frame: &Frame<'_>, viewer: &Viewer) -> Markup {
             nav aria-label="Main" {
                 a href="/" aria-current=[current(NavEntry::Sessions)] { "Sessions" }
                 a href="/queue" aria-current=[current(NavEntry::Queue)] { "Queue" }
+                @if viewer.access.may_see_system { a href="/system" aria-current=[current(NavEntry::System)] { "System" } }
                 @if viewer.access.may_submit { a href="/submit" aria-current=[current(NavEntry::Submit)] { "Submit" } }
             }
             form.find role="search" action="/" {

@@ -12,12 +12,12 @@ use hyper_util::service::TowerToHyperService;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-use super::data::{report, story};
+use super::data::{report, story, system};
 use crate::access::{Allow, Gate, Hosts, Mode};
 use crate::hub::Hub;
 use crate::ports::{
     Cancel, Lane, Published, Question, Queue, Reader, Refusal, Requests, Rerun, Submission,
-    Submitted, Timelines, Unavailable, Update, Updates,
+    Submitted, Timelines, Unavailable, Update, Updates, WorkerSystem,
 };
 use crate::rendering::Renderer;
 use crate::router::router;
@@ -232,7 +232,7 @@ impl Reader for FakeBackend {
             .last()
             .map_or(search.after, |event| event.session_seq);
         let rest = self.events(search.session, searched_to, 1).await?;
-        let found = |event: TimelineEvent| {
+        let events = searched.into_iter().map(|event| {
             let excerpt = search.text.pieces(&event.content);
             let found = Match {
                 event: event.session_seq,
@@ -242,8 +242,7 @@ impl Reader for FakeBackend {
                 cut_after: false,
             };
             FoundEvent { event, found }
-        };
-        let events = searched.into_iter().map(found);
+        });
         Ok(FoundEvents {
             events: events
                 .filter(|each| each.found.excerpt.iter().any(|piece| piece.is_match))
@@ -304,6 +303,10 @@ impl Queue for FakeBackend {
 
     fn workers(&self) -> Vec<WorkerStatus> {
         Vec::new()
+    }
+
+    fn systems(&self) -> Vec<WorkerSystem> {
+        vec![system("w1", "aaaa"), system("w2", "bbbb")]
     }
 
     async fn checks(&self) -> Vec<Check> {

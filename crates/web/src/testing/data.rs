@@ -3,12 +3,16 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
+use crate::ports::WorkerSystem;
 use tarsy_core::alert::Severity;
 use tarsy_core::chain::RunStatus;
 use tarsy_core::execution::entry::StopReason;
-use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::ids::{ExecutionId, SessionId, WorkerId};
 use tarsy_core::timeline::{EventType, TimelineEvent};
 use tarsy_engine::ports::ToolCallState;
+use tarsy_reports::system::{
+    ProviderReport, ProviderState, ServerReport, ServerState, ShownConfig, SystemReport, ToolCounts,
+};
 use tarsy_reports::{
     AlertReport, DispositionKind, ExecutionReport, ModelReport, QuestionReport, SessionEntry,
     SessionLine, SessionReport, StageReport, Tokens, ToolCallReport,
@@ -246,4 +250,47 @@ pub fn long(calls: u32, result: &str) -> Vec<TimelineEvent> {
         ));
     }
     events
+}
+
+/// The report of a worker that has one tool server of each state, and providers.
+pub(crate) fn system(name: &str, hash: &str) -> WorkerSystem {
+    let server = |name: &str, state, error: Option<&str>| ServerReport {
+        name: name.to_owned(),
+        state,
+        tools: error.is_none().then_some(ToolCounts {
+            read_only: 12,
+            changing: 1,
+            left_out: 3,
+        }),
+        error: error.map(str::to_owned),
+        asked_ms: Some(4_000),
+    };
+    let provider = |name: &str, state, error: Option<&str>| ProviderReport {
+        name: name.to_owned(),
+        state,
+        error: error.map(str::to_owned),
+        checked_ms: Some(60_000),
+    };
+    WorkerSystem {
+        report: SystemReport {
+            worker_id: WorkerId(uuid::Uuid::from_u128(name.bytes().map(u128::from).sum())),
+            name: name.to_owned(),
+            version: "0.1.0".to_owned(),
+            uptime_ms: 3_600_000,
+            config: ShownConfig {
+                text: Some("worker:\n  slots: 4\n".to_owned()),
+                bytes: 20,
+                hash: hash.to_owned(),
+            },
+            servers: vec![
+                server("k8s", ServerState::Reachable, None),
+                server("logs", ServerState::Unreachable, Some("connection refused")),
+            ],
+            providers: vec![
+                provider("main", ProviderState::Usable, None),
+                provider("spare", ProviderState::Unusable, Some("no key")),
+            ],
+        },
+        age_ms: 3_000,
+    }
 }

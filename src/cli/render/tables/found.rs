@@ -5,6 +5,9 @@ use crate::cli::render::style::Style;
 use tarsy_core::timeline::rows::single;
 use tarsy_reports::FoundEvent;
 
+/// Characters before a match: a narrow terminal shows the match, too.
+const BEFORE: usize = 24;
+
 /// The events in order, each with the text around its first match. All of it is cleaned as every cell is.
 pub fn events(events: &[FoundEvent], style: &Style) -> Vec<String> {
     let columns = [
@@ -18,7 +21,7 @@ pub fn events(events: &[FoundEvent], style: &Style) -> Vec<String> {
             Cell::new(&each.found.event.to_string(), style),
             Cell::new(each.event.agent.as_deref().unwrap_or_default(), style),
             Cell::new(&single(&each.event, style.charset).name, style),
-            Cell::new(&each.found.text(), style),
+            Cell::new(&each.found.text(BEFORE), style),
         ]
     });
     table(columns, &["agent"], rows, style)

@@ -103,6 +103,16 @@ fn attempts() -> Vec<Attempt> {
             "wvha",
         ),
         attempt(
+            "forge a worker's configuration",
+            Publish("tarsy.systems.x"),
+            "w",
+        ),
+        attempt(
+            "read the configuration of workers",
+            Subscribe("tarsy.systems.*"),
+            "h",
+        ),
+        attempt(
             "forge a dead letter",
             Publish("tarsy.dead.failed.SESSION"),
             "w",

@@ -1,13 +1,15 @@
-//! The page whose address `submit` prints, before a worker has seen the alert.
+//! The page whose address `submit` prints, before a worker has seen the alert; and the system page.
 
 use std::time::Duration;
 
 use serde_json::json;
 
+use super::accessible::in_each_width;
 use super::driver::Browser;
-use super::web_of;
+use super::{OVERFLOW, web_of};
 use crate::support::system::{Setup, TestSystem};
 use crate::support::wait::eventually;
+use crate::web::system::{started, system_of};
 
 /// Whether something in the page says this.
 fn says(selector: &str, words: &str) -> String {
@@ -96,4 +98,39 @@ async fn a_page_of_an_alert_that_joins_another_one_says_so_by_itself() {
     browser
         .until("document.querySelector('#net').innerText.trim() === ''")
         .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_person_reads_the_system_page_in_the_browser() {
+    let Some(mut browser) = Browser::start().await else {
+        return;
+    };
+    let (_system, _worker, web) = started().await;
+    eventually("the worker has reported", async || {
+        system_of(&web).await["workers"][0]["state"] == "current"
+    })
+    .await;
+    browser
+        .headers(json!({"authorization": "Bearer s3cret-of-the-web"}))
+        .await;
+    let base = format!("http://{}", web.address);
+    for width in [390, 1280] {
+        browser.looks(width, "light").await;
+        browser.open(&format!("{base}/")).await;
+        browser
+            .click_element("document.querySelector('nav a[href=\"/system\"]')")
+            .await;
+        browser
+            .until("location.pathname === '/system' && document.readyState === 'complete'")
+            .await;
+        browser
+            .click_element("document.querySelector('.sys details summary')")
+            .await;
+        browser
+            .until("document.querySelector('.sys details pre').checkVisibility()")
+            .await;
+        assert_eq!(browser.eval(OVERFLOW).await, 0, "at {width}");
+        assert_eq!(in_each_width(&mut browser).await, Vec::<String>::new());
+    }
+    assert_eq!(browser.problems(), Vec::<String>::new());
 }

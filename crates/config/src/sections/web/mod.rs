@@ -79,6 +79,9 @@ pub struct WebAllow {
     /// May see the requests to models, which have the instructions of operators. By default every reader.
     #[serde(with = "As::<Vec<Text>>", skip_serializing_if = "is_everyone")]
     pub prompts: Vec<String>,
+    /// May see the system page: the configuration of workers without secrets, their tool servers and providers.
+    #[serde(with = "As::<Vec<Text>>", skip_serializing_if = "is_default")]
+    pub system: Vec<String>,
 }
 
 impl Default for WebAllow {
@@ -90,6 +93,7 @@ impl Default for WebAllow {
             rerun: none(),
             submit: none(),
             prompts: everyone(),
+            system: none(),
         }
     }
 }
@@ -133,7 +137,7 @@ mod tests {
     fn the_section_is_read_and_unknown_values_are_refused() {
         assert_eq!(read(""), Ok(Web::default()));
         let text = "web: {public_url: 'https://tarsy.example.com/', hosts: [tarsy-web.ns.svc], auth: proxy, proxy_headers: x-auth-request, \
-                    allow: {ask: ['*'], cancel: [sre], rerun: [sre], submit: [ops], prompts: []}, connections: 10}";
+                    allow: {ask: ['*'], cancel: [sre], rerun: [sre], submit: [ops], prompts: [], system: [ops]}, connections: 10}";
         let expected = Web {
             public_url: PublicUrl::parse("https://tarsy.example.com/"),
             hosts: vec!["tarsy-web.ns.svc".to_owned()],
@@ -145,6 +149,7 @@ mod tests {
                 rerun: vec!["sre".to_owned()],
                 submit: vec!["ops".to_owned()],
                 prompts: Vec::new(),
+                system: vec!["ops".to_owned()],
             },
             connections: 10,
             ..Web::default()

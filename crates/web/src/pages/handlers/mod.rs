@@ -8,6 +8,7 @@ mod event;
 mod calls;
 mod search;
 mod queue;
+mod system;
 mod requests;
 mod submit;
 mod settings;
@@ -58,6 +59,7 @@ pub(crate) fn routes<B: Backend>() -> Router<Shared<B>> {
         .route("/s/{part}", get(session::part::<B>))
         .route("/s/{part}/{number}", get(session::part_at::<B>))
         .route("/queue", get(queue::show::<B>))
+        .route("/system", get(system::show::<B>))
         .route("/keys", get(settings::keys))
         .route("/keys/{state}", get(settings::switch_keys))
         .route("/theme/{name}", get(settings::theme))

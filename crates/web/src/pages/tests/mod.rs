@@ -5,6 +5,7 @@ mod rows;
 mod screens;
 mod search;
 mod submit;
+mod system;
 mod hostile;
 mod sizes;
 

@@ -11,7 +11,7 @@ use tarsy_reports::{FoundEvent, FoundEvents, Match, Place};
 /// The page of a search for a text among all events of a story, which ends at event 9.
 fn shown(text: &str, found: Option<&FoundEvents>) -> String {
     let page = Search {
-        id: id("000000000010"),
+        id: id("00000010"),
         last: 21,
         text,
         after: 0,
@@ -50,7 +50,7 @@ fn each_event_has_its_link_and_its_marks_and_the_page_says_how_far_it_went() {
     let page = shown("CHECKOUT", Some(&found));
     assert_eq!(check(&page).err(), None);
     for each in &found.events {
-        let link = format!("/s/{}/{}", id("000000000010"), each.found.event);
+        let link = format!("/s/{}/{}", id("00000010"), each.found.event);
         assert!(page.contains(&link), "{link} in {page}");
     }
     assert!(page.contains("<mark>checkout</mark>"), "{page}");

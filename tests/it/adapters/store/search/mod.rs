@@ -49,9 +49,9 @@ impl Written {
             None => "llm_response",
         };
         self.database.execute(&format!(
-            "INSERT INTO timeline_events (session_id, execution_id, created_at, session_seq, lease_epoch, event_type, status,
-                                          content, metadata)
-               VALUES ('{session}', '{session}', now(), {number}, 1, '{kind}', 'completed', {content},
+            "INSERT INTO timeline_events (session_id, execution_id, created_at, session_seq, sequence_number, lease_epoch,
+                                          event_type, status, content, metadata)
+               VALUES ('{session}', '{session}', now(), {number}, {number}, 1, '{kind}', 'completed', {content},
                        jsonb_build_object('call_id', 'c{number}'))"
         ));
         if let Some(result) = result.map(quoted) {
@@ -159,7 +159,7 @@ async fn a_search_finds_what_a_naive_comparison_finds() {
                 Place::Content => content,
                 Place::Result => result.as_ref().unwrap(),
             };
-            assert_eq!(&each.found.text(), text);
+            assert_eq!(&each.found.text(usize::MAX), text);
             assert!(each.found.excerpt.iter().any(|piece| piece.is_match));
         }
         hits += places.len();
@@ -214,7 +214,7 @@ async fn a_search_continues_after_what_was_found_and_after_its_bytes() {
     );
     let found = &last.events[0].found;
     assert!(
-        found.cut_before && !found.cut_after && found.text().ends_with("needle c10"),
+        found.cut_before && !found.cut_after && found.text(usize::MAX).ends_with("needle c10"),
         "{found:?}"
     );
 }
@@ -225,9 +225,9 @@ async fn a_search_in_ten_thousand_events_takes_seconds_at_most() {
     let events: u32 = by_depth("TARSY_SEARCH_EVENTS", 10_000, 10_000);
     let session = written.session;
     written.database.execute(&format!(
-        "INSERT INTO timeline_events (session_id, execution_id, created_at, session_seq, lease_epoch, event_type, status, content,
-                                      metadata)
-           SELECT '{session}', '{session}', now(), n, 1, CASE n % 2 WHEN 0 THEN 'tool_result' ELSE 'llm_tool_call' END,
+        "INSERT INTO timeline_events (session_id, execution_id, created_at, session_seq, sequence_number, lease_epoch,
+                                      event_type, status, content, metadata)
+           SELECT '{session}', '{session}', now(), n, n, 1, CASE n % 2 WHEN 0 THEN 'tool_result' ELSE 'llm_tool_call' END,
                   'completed', repeat('a line of Größe ' || n || chr(10), 60), jsonb_build_object('call_id', 'c' || n)
            FROM generate_series(1, {events}) n;
          INSERT INTO tool_interactions (session_id, execution_id, created_at, checkpoint, call_no, iteration, duration_ms,

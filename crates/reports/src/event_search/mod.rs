@@ -31,7 +31,7 @@ pub struct FoundEvents {
 /// An event that contains the text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FoundEvent {
-    /// Whole.
+    /// The event with its whole content.
     pub event: TimelineEvent,
     pub found: Match,
 }
@@ -62,19 +62,39 @@ pub enum Place {
 }
 
 impl Match {
-    /// The excerpt as a text, with three dots where it is cut.
-    pub fn text(&self) -> String {
-        let mut text: String = self
-            .excerpt
-            .iter()
-            .map(|piece| piece.text.as_str())
-            .collect();
-        if self.cut_before {
+    /// The excerpt as a text from `before` characters before the match on, with three dots where it is cut.
+    pub fn text(&self, before: usize) -> String {
+        let ahead = self.excerpt.first().filter(|piece| !piece.is_match);
+        let characters = ahead.map_or(0, |piece| piece.text.chars().count());
+        let skipped = characters.saturating_sub(before);
+        let pieces = self.excerpt.iter().flat_map(|piece| piece.text.chars());
+        let mut text: String = pieces.skip(skipped).collect();
+        if self.cut_before || skipped > 0 {
             text.insert(0, '…');
         }
         if self.cut_after {
             text.push('…');
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_of_a_match_begins_near_it() {
+        let text = Literal::parse("found").unwrap().unwrap();
+        let found = |cut: bool| Match {
+            event: 1,
+            place: Place::Content,
+            excerpt: text.pieces("it was Found there"),
+            cut_before: cut,
+            cut_after: cut,
+        };
+        assert_eq!(found(false).text(7), "it was Found there");
+        assert_eq!(found(false).text(4), "…was Found there");
+        assert_eq!(found(true).text(0), "…Found there…");
     }
 }
