@@ -16,7 +16,7 @@ const fn example(case: &'static str, about: &'static str, text: &'static str) ->
 }
 
 /// Every case.
-pub const EXAMPLES: [Example; 14] = [
+pub const EXAMPLES: [Example; 15] = [
     example(
         "first-try",
         "no model: a recording answers",
@@ -31,6 +31,11 @@ pub const EXAMPLES: [Example; 14] = [
         "vertex",
         "Gemini by Vertex AI of Google Cloud",
         include_str!("../../../examples/config/vertex.yaml"),
+    ),
+    example(
+        "vertex-claude",
+        "Claude by Vertex AI of Google Cloud",
+        include_str!("../../../examples/config/vertex-claude.yaml"),
     ),
     example(
         "openai",

@@ -52,6 +52,11 @@ impl Protocol {
         matches!(self, Self::OpenAi | Self::Chat | Self::ChatOnly)
     }
 
+    /// Whether Vertex AI of Google Cloud offers models with it.
+    pub fn has_vertex_ai(self) -> bool {
+        matches!(self, Self::Gemini | Self::Messages)
+    }
+
     /// Whether it offers the Responses API of OpenAI.
     pub fn has_responses(self) -> bool {
         matches!(self, Self::OpenAi | Self::Chat)
@@ -72,12 +77,16 @@ pub const GOOGLE: Provider = Provider {
 /// The address of Vertex AI for the location `global`. Every other location stands before the host.
 pub const VERTEX_AI_ADDRESS: &str = "https://aiplatform.googleapis.com";
 
-/// Gemini, by Vertex AI of Google Cloud. Requests have no word for it: a project makes `google` use it. Its accounts
-/// have no variable that a request may name without a permission.
+/// Models by Vertex AI of Google Cloud. Requests have no word for it: a project makes `google` and `anthropic` use it.
+/// Its accounts have no variable that a request may name without a permission.
 pub const VERTEX_AI: Provider = Provider {
     name: "vertex-ai",
     keys: &[],
-    addresses: &[VERTEX_AI_ADDRESS, "https://*-aiplatform.googleapis.com"],
+    addresses: &[
+        VERTEX_AI_ADDRESS,
+        "https://*-aiplatform.googleapis.com",
+        "https://aiplatform.*.rep.googleapis.com",
+    ],
     base_url_variable: "GOOGLE_VERTEX_BASE_URL",
     gen_ai: "gcp.vertex_ai",
     ..GOOGLE
@@ -206,7 +215,7 @@ pub fn counted() -> impl Iterator<Item = &'static Provider> {
 /// The value of `gen_ai.provider.name` for a word in a configuration. `project` is set for Google Cloud.
 pub fn gen_ai_name<'a>(word: &'a str, project: &str) -> &'a str {
     match named(word) {
-        Some(provider) if provider.protocol == Protocol::Gemini && !project.is_empty() => {
+        Some(provider) if provider.protocol.has_vertex_ai() && !project.is_empty() => {
             VERTEX_AI.gen_ai
         }
         Some(provider) => provider.gen_ai,

@@ -10,6 +10,7 @@ mod running;
 pub mod call;
 pub mod backend;
 pub mod scripted;
+mod vertex;
 pub mod google;
 pub mod genai;
 pub mod provider;

@@ -122,7 +122,7 @@ impl LlmProvider {
         }
         self.generation.check(field, named.map(|_| selected));
         self.connection.check(field, row);
-        VertexAi::check(field, named);
+        VertexAi::check(field, row);
         if !field.has("model") {
             self.model = RECORDING.to_owned();
         }

@@ -10,24 +10,37 @@ use futures_util::StreamExt as _;
 use tokio::time::Instant;
 use tracing::Dispatch;
 use tracing::instrument::WithSubscriber as _;
+use url::Url;
 
 use super::answer::GenaiAnswer;
 use super::correction::Corrected;
 use super::fault;
 use super::frames::Frames;
-use super::relay::{Relay, Route};
+use super::relay::{Interface, Relay, RequestForm, Route};
 use super::request::Prepared;
 use crate::service::call::{Call, Deadline};
 use crate::service::provider::key::ApiKey;
 use crate::service::provider::retry::Attempt;
 use crate::service::provider::timeouts::{Timeout, Timeouts, within};
 use crate::service::provider::{ProviderError, http};
+use crate::service::vertex::TokenProvider;
+
+/// The address of a request, and who asks.
+#[derive(Debug)]
+pub(super) enum Destination {
+    /// The provider's own interface, with its key.
+    Provider {
+        target: Box<ServiceTarget>,
+        key: Option<ApiKey>,
+    },
+    /// A model of Anthropic at Vertex AI, with an account of Google Cloud.
+    VertexAi { url: Url, account: TokenProvider },
+}
 
 /// A request to a provider.
 #[derive(Debug)]
 pub(super) struct GenaiAttempt<'a> {
-    pub(super) target: ServiceTarget,
-    pub(super) key: Option<ApiKey>,
+    pub(super) destination: Destination,
     pub(super) timeouts: Timeouts,
     pub(super) prepared: Prepared<'a>,
 }
@@ -35,7 +48,7 @@ pub(super) struct GenaiAttempt<'a> {
 impl Attempt for GenaiAttempt<'_> {
     async fn run(&mut self, call: &Call<'_>) -> Result<(), ProviderError> {
         loop {
-            let Err(refused) = self.answer(call).await else {
+            let Err(refused) = self.identified(call).await else {
                 return Ok(());
             };
             // What the client has already cannot be taken back.
@@ -64,22 +77,45 @@ impl Attempt for GenaiAttempt<'_> {
     }
 
     fn key(&self) -> Option<&ApiKey> {
-        self.key.as_ref()
+        match &self.destination {
+            Destination::Provider { key, .. } => key.as_ref(),
+            Destination::VertexAi { .. } => None,
+        }
     }
 }
 
 impl GenaiAttempt<'_> {
+    /// Writes the answer with a key, or with a token of the account.
+    async fn identified(&self, call: &Call<'_>) -> Result<(), ProviderError> {
+        match &self.destination {
+            Destination::Provider { target, key } => self.answer(call, target, key.as_ref()).await,
+            Destination::VertexAi { url, account } => {
+                let selection = self.prepared.selection;
+                account
+                    .authorized(call.deadline, |token| async move {
+                        let target = selection.vertex_target(url, account, &token)?;
+                        self.answer(call, &target, Some(&token)).await
+                    })
+                    .await
+            }
+        }
+    }
+
     /// Writes the answer, up to but not including the final message.
-    async fn answer(&self, call: &Call<'_>) -> Result<(), ProviderError> {
+    async fn answer(
+        &self,
+        call: &Call<'_>,
+        target: &ServiceTarget,
+        key: Option<&ApiKey>,
+    ) -> Result<(), ProviderError> {
         let frames = Arc::new(Frames::new(self.prepared.selection.api));
         let options = self.prepared.options(Arc::<Frames>::clone(&frames));
         let request = self.prepared.chat_request();
-        let key = self.key.as_ref();
         let Route {
             relay,
             client,
             target,
-        } = self.route()?;
+        } = self.route(target, key)?;
         let client = Client::builder()
             .with_reqwest(client)
             .build()
@@ -104,15 +140,19 @@ impl GenaiAttempt<'_> {
     }
 
     /// The route of the request: through a relay, if the interface sends events.
-    fn route(&self) -> Result<Route, ProviderError> {
+    fn route(&self, target: &ServiceTarget, key: Option<&ApiKey>) -> Result<Route, ProviderError> {
         let api = self.prepared.selection.api;
         if Relay::fits(api) {
-            return Relay::start(api, &self.target, self.key.as_ref());
+            let form = match &self.destination {
+                Destination::Provider { .. } => RequestForm::OfInterface,
+                Destination::VertexAi { .. } => RequestForm::VertexAi,
+            };
+            return Relay::start(Interface { api, form }, target, key);
         }
         Ok(Route {
             relay: None,
             client: http::client()?,
-            target: self.target.clone(),
+            target: target.clone(),
         })
     }
 }

@@ -104,6 +104,8 @@ pub(super) fn is_same(model: &str, other: &str) -> bool {
 }
 
 fn without_date(model: &str) -> &str {
+    // Vertex AI writes the date after `@`.
+    let model = model.split_once('@').map_or(model, |(name, _date)| name);
     let model = model.strip_suffix("-latest").unwrap_or(model);
     let is_date = |text: &str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit());
     if let Some((name, date)) = model.rsplit_once('-')
@@ -159,6 +161,7 @@ mod tests {
     fn the_same_model_of_another_date_accepts_its_signatures() {
         for (model, other) in [
             ("claude-sonnet-4-5", "claude-sonnet-4-5-20250929"),
+            ("claude-sonnet-4-5@20250929", "claude-sonnet-4-5-20250929"),
             ("claude-sonnet-4-5-latest", "claude-sonnet-4-5"),
             ("gpt-5.1-2025-11-13", "gpt-5.1"),
             ("o1", "o1"),

@@ -5,10 +5,13 @@
 use ::genai::adapter::AdapterKind;
 use ::genai::resolver::{AuthData, Endpoint};
 use ::genai::{Headers, ModelIden, ServiceTarget};
+use reqwest::header::AUTHORIZATION;
 use url::Url;
 
 use crate::proto::LlmConfig;
+use crate::service::provider::key::ApiKey;
 use crate::service::provider::{self, ProviderError, known};
+use crate::service::vertex::{self, QUOTA_HEADER, TokenProvider};
 use tarsy_core::plan::option;
 use tarsy_core::vocabulary::provider::{self as provider_table, OPENAI_COMPATIBLE, VERTEX_AI};
 use tarsy_core::vocabulary::{Protocol, Provider};
@@ -125,6 +128,60 @@ impl<'a> Selection<'a> {
         Ok(ServiceTarget {
             endpoint: Endpoint::from_owned(base.as_str()),
             auth,
+            model: ModelIden::new(self.adapter(), self.model),
+        })
+    }
+
+    /// Whether a request is for the models of Anthropic by Vertex AI.
+    pub(super) fn is_vertex_ai(self, config: &LlmConfig) -> bool {
+        self.api == Api::Messages && vertex::is_wanted(config)
+    }
+
+    /// The address of the model at Vertex AI, where the name of the model is a part of the address. `base` is the
+    /// address below which the models are.
+    ///
+    /// # Errors
+    /// `invalid_request` when the name would change the address.
+    pub(super) fn vertex_url(self, mut base: Url) -> Result<Url, ProviderError> {
+        let is_plain = self
+            .model
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-._@".contains(&byte));
+        if !is_plain {
+            return Err(ProviderError::invalid_request(format!(
+                "'{}' is no name of a model of Anthropic at Vertex AI, such as claude-sonnet-4-5@20250929",
+                self.model
+            )));
+        }
+        let path = format!("{}/models/{}:streamRawPredict", base.path(), self.model);
+        base.set_path(&path);
+        Ok(base)
+    }
+
+    /// The target of a request to Vertex AI, with a token of the account in place of a key.
+    ///
+    /// # Errors
+    /// When the token has characters that a header cannot carry.
+    pub(super) fn vertex_target(
+        self,
+        url: &Url,
+        account: &TokenProvider,
+        token: &ApiKey,
+    ) -> Result<ServiceTarget, ProviderError> {
+        token.header()?;
+        let mut headers = vec![(
+            AUTHORIZATION.as_str().to_owned(),
+            format!("Bearer {}", token.expose()),
+        )];
+        if let Some(project) = account.quota_project() {
+            headers.push((QUOTA_HEADER.to_owned(), project.to_owned()));
+        }
+        Ok(ServiceTarget {
+            endpoint: Endpoint::from_owned(url.as_str()),
+            auth: AuthData::RequestOverride {
+                url: url.as_str().to_owned(),
+                headers: Headers::from(headers),
+            },
             model: ModelIden::new(self.adapter(), self.model),
         })
     }

@@ -12,17 +12,15 @@ use super::answer::GeminiAnswer;
 
 use super::fault;
 use super::request::Prepared;
-use super::vertex::TokenProvider;
 use crate::service::call::{Call, Deadline};
 use crate::service::provider::events::Events;
 use crate::service::provider::key::ApiKey;
-use crate::service::provider::retry::{Attempt, without_key};
+use crate::service::provider::retry::Attempt;
 use crate::service::provider::timeouts::{Timeout, Timeouts, within};
 use crate::service::provider::{ErrorCode, ProviderError, http};
+use crate::service::vertex::{QUOTA_HEADER, TokenProvider};
 
 const KEY_HEADER: &str = "x-goog-api-key";
-/// The project whose quota counts.
-const QUOTA_HEADER: &str = "x-goog-user-project";
 /// The rest of a longer error is not read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 /// The limit of further requests for one answer.
@@ -74,22 +72,17 @@ impl Attempt for GeminiAttempt<'_> {
 }
 
 impl GeminiAttempt<'_> {
-    /// Writes the answer. If the token of an account is refused, it is renewed once. No error repeats a token.
+    /// Writes the answer with a key, or with a token of the account.
     async fn identified(&self, call: &Call<'_>) -> Result<(), ProviderError> {
         let account = match &self.identity {
             Identity::Key(key) => return self.answer(call, key).await,
             Identity::Account(account) => account,
         };
-        let token = account.token(call.deadline).await?;
-        match self.answer(call, &token).await {
-            Err(error) if is_unauthenticated(&error) && account.drop_refused(&token).await => {
-                let renewed = account.token(call.deadline).await?;
-                self.answer(call, &renewed)
-                    .await
-                    .map_err(|error| without_key(error, &renewed))
-            }
-            outcome => outcome.map_err(|error| without_key(error, &token)),
-        }
+        account
+            .authorized(call.deadline, |token| async move {
+                self.answer(call, &token).await
+            })
+            .await
     }
 
     /// Writes the answer, up to but not including the final message.
@@ -237,11 +230,6 @@ impl Reader {
             self.timeouts.next_part(self.began, self.last)
         }
     }
-}
-
-/// Whether the provider does not accept the token.
-fn is_unauthenticated(error: &ProviderError) -> bool {
-    error.provider_status.starts_with("401")
 }
 
 /// The delay in seconds that a proxy asks for.

@@ -1,4 +1,4 @@
-//! The backend `google-native`: Gemini by its Developer API or by Vertex AI (`vertex/`).
+//! The backend `google-native`: Gemini by its Developer API or by Vertex AI.
 //!
 //! A request is converted (`history.rs`, `tools.rs`, `thinking.rs`), sent (`attempt.rs`), and its events become the
 //! parts of an answer (`answer.rs`). `models.rs` is the only place that knows families of models. The
@@ -11,7 +11,6 @@ mod tools;
 mod history;
 mod request;
 mod attempt;
-mod vertex;
 mod fault;
 mod answer;
 mod other_sources;
@@ -27,13 +26,12 @@ use self::attempt::{GeminiAttempt, Identity};
 use self::models::Model;
 use self::request::Prepared;
 use self::tools::Api;
-use self::vertex::Tokens;
 use super::call::Call;
-use super::provider::status::KeyStatus;
 use super::provider::timeouts::Timeouts;
-use super::provider::{Access, ProviderError, ProviderStatus, http, options, retry};
+use super::provider::{Access, ProviderError, ProviderStatus, http, known, options, retry};
+use super::vertex::{self, Publisher, Tokens};
 use crate::proto::LlmConfig;
-use tarsy_core::vocabulary::provider::{GOOGLE, VERTEX_AI};
+use tarsy_core::vocabulary::provider::GOOGLE;
 
 /// The versions of the Developer API that a base URL may end with. The first one is added to any other address.
 const VERSIONS: [&str; 3] = ["v1beta", "v1", "v1alpha"];
@@ -73,25 +71,13 @@ impl Google {
     }
 
     async fn check_vertex_ai(&self, config: &LlmConfig) -> ProviderStatus {
-        let status = self.access.status(&VERTEX_AI, &vertex::named(config)).await;
-        let account = match vertex::endpoint(&self.access, &self.tokens, config).await {
-            Ok((_url, account)) => account,
-            Err(error) => return status.with_error(Some(error)),
+        let publisher = Publisher::Google;
+        let status = vertex::check(&self.access, &self.tokens, config, publisher).await;
+        let error = match status.error {
+            Some(error) => Some(error),
+            None => Model::parse(&config.model).err(),
         };
-        let missing = account.check().await.err();
-        let is_unneeded = missing.is_none() && status.key == KeyStatus::NotSet;
-        let key = if is_unneeded {
-            KeyStatus::NotNeeded
-        } else {
-            status.key
-        };
-        let error = missing.or_else(|| Model::parse(&config.model).err());
-        ProviderStatus {
-            key,
-            credentials: account.credentials(),
-            error,
-            ..status
-        }
+        ProviderStatus { error, ..status }
     }
 
     async fn attempt<'a>(&self, call: &Call<'a>) -> Result<GeminiAttempt<'a>, ProviderError> {
@@ -114,30 +100,20 @@ impl Google {
     /// The address below which the models are, and who asks them.
     async fn endpoint(&self, config: &LlmConfig) -> Result<(Url, Identity), ProviderError> {
         if vertex::is_wanted(config) {
-            let (url, account) = vertex::endpoint(&self.access, &self.tokens, config).await?;
-            return Ok((url, Identity::Account(account)));
+            let publisher = Publisher::Google;
+            let found = vertex::endpoint(&self.access, &self.tokens, config, publisher).await?;
+            return Ok((found.url, Identity::Account(found.account)));
         }
         let endpoint = self.access.endpoint(&GOOGLE, config).await?;
         let key = endpoint.key.ok_or_else(|| {
             let names = GOOGLE.keys.join("' or '");
             ProviderError::credentials(format!("Environment variable '{names}' is not set"))
         })?;
-        Ok((with_version(endpoint.url, &VERSIONS), Identity::Key(key)))
+        Ok((
+            known::with_version(endpoint.url, &VERSIONS),
+            Identity::Key(key),
+        ))
     }
-}
-
-/// A base URL with a version of the API, without `/` at its end.
-fn with_version(mut base: Url, versions: &[&str]) -> Url {
-    let mut path = base.path().trim_end_matches('/').to_owned();
-    let has_version = path
-        .rsplit('/')
-        .next()
-        .is_some_and(|last| versions.contains(&last));
-    if !has_version && let Some(version) = versions.first() {
-        path = format!("{path}/{version}");
-    }
-    base.set_path(&path);
-    base
 }
 
 /// The address of a model.

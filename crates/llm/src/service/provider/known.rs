@@ -11,7 +11,7 @@ pub fn all() -> impl Iterator<Item = &'static Provider> {
         .chain([&VERTEX_AI])
 }
 
-/// The provider that a request names so. Vertex AI has no name there: a project makes `google` use it.
+/// The provider that a request names so. Vertex AI has no name there: a project makes `google` and `anthropic` use it.
 pub fn by_name(name: &str) -> Option<&'static Provider> {
     all().find(|provider| provider.name == name && **provider != VERTEX_AI)
 }
@@ -39,6 +39,21 @@ pub fn address_of(provider: &Provider, value: &str) -> String {
         Some(port) if !has_port => format!("http://{authority}:{port}{path}"),
         Some(_) | None => format!("http://{authority}{path}"),
     }
+}
+
+/// A base URL with a version of the API, without `/` at its end. The first one of `versions` is added to an address
+/// that ends with none of them.
+pub fn with_version(mut base: Url, versions: &[&str]) -> Url {
+    let mut path = base.path().trim_end_matches('/').to_owned();
+    let has_version = path
+        .rsplit('/')
+        .next()
+        .is_some_and(|last| versions.contains(&last));
+    if !has_version && let Some(version) = versions.first() {
+        path = format!("{path}/{version}");
+    }
+    base.set_path(&path);
+    base
 }
 
 #[cfg(test)]

@@ -2,9 +2,11 @@
 //!
 //! The crate opens its own connections and has no place for another reader, and it loses what is not as documented: a
 //! whole answer in one JSON body, a text after a byte order mark, half a letter. So it sends its request to a socket
-//! of this process, which accepts one connection. The request is passed to the provider unchanged; the events of its
-//! answer come back in the form of the interface (`normal/`). What failed is kept here, in the provider's words.
+//! of this process, which accepts one connection. The request is passed to the provider unchanged, except for Vertex
+//! AI (`form.rs`); the events of its answer come back in the form of the interface (`normal/`). What failed is kept
+//! here, in the provider's words.
 
+mod form;
 mod normal;
 
 use parking_lot::Mutex;
@@ -30,6 +32,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio_util::task::AbortOnDropHandle;
 use url::Url;
 
+pub(super) use self::form::RequestForm;
 use self::normal::Normal;
 use super::fault;
 use super::target::Api;
@@ -50,6 +53,13 @@ const NAME: &str = "http://relay.invalid";
 pub(super) struct Relay {
     failure: Failure,
     _task: AbortOnDropHandle<()>,
+}
+
+/// The interface of the provider, and the form in which it wants a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Interface {
+    pub(super) api: Api,
+    pub(super) form: RequestForm,
 }
 
 /// The first failure of the relay.
@@ -78,7 +88,7 @@ impl Relay {
     /// # Errors
     /// `internal` when the socket cannot be opened.
     pub(super) fn start(
-        api: Api,
+        interface: Interface,
         target: &ServiceTarget,
         key: Option<&ApiKey>,
     ) -> Result<Route, ProviderError> {
@@ -93,7 +103,7 @@ impl Relay {
         let client = http::socket_client(path.clone())?;
         let failure = Failure::default();
         let upstream = Upstream {
-            api,
+            interface,
             origin,
             key: key.cloned(),
             client: http::client()?,
@@ -198,7 +208,7 @@ type Body = BoxBody<Bytes, Infallible>;
 /// The provider to which requests are passed.
 #[derive(Clone, Debug)]
 struct Upstream {
-    api: Api,
+    interface: Interface,
     /// Scheme, host and port.
     origin: Url,
     key: Option<ApiKey>,
@@ -239,6 +249,7 @@ impl Upstream {
             .await
             .map_err(|_error| ProviderError::internal("the request could not be read"))?
             .to_bytes();
+        let body = self.interface.form.written(body)?;
         let sent = self
             .client
             .request(parts.method, url)
@@ -299,7 +310,7 @@ impl RelayedBody {
         let is_whole = kind.to_ascii_lowercase().starts_with("application/json");
         Self {
             events: Events::default(),
-            normal: Normal::new(upstream.api),
+            normal: Normal::new(upstream.interface.api),
             whole: is_whole.then(Vec::new),
             has_ended: false,
             response,

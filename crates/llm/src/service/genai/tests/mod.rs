@@ -8,4 +8,5 @@ mod signatures;
 mod failures;
 mod refused_tools;
 mod bedrock;
+mod vertex_ai;
 mod secrets;

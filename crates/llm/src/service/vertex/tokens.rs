@@ -13,6 +13,7 @@ use super::exchange;
 use crate::service::call::Deadline;
 use crate::service::provider::ProviderError;
 use crate::service::provider::key::ApiKey;
+use crate::service::provider::retry::without_key;
 
 /// A token is renewed this long before it expires; the libraries of Google use about the same time.
 const MAX_MARGIN: Duration = Duration::from_secs(240);
@@ -22,7 +23,7 @@ const MAX_ACCOUNTS: usize = 64;
 
 /// Tokens by a hash of their account, so that a changed key is another account.
 #[derive(Debug, Default)]
-pub(in crate::service::google) struct Tokens(Mutex<HashMap<[u8; 32], Arc<Slot>>>);
+pub(in crate::service) struct Tokens(Mutex<HashMap<[u8; 32], Arc<Slot>>>);
 
 /// The token of one account. A call holds the lock while it gets a new one; if it is cancelled, the next call
 /// continues.
@@ -36,7 +37,7 @@ struct CachedToken {
 
 /// Gets the tokens of one account, for one request.
 #[derive(Debug)]
-pub(in crate::service::google) struct TokenProvider {
+pub(in crate::service) struct TokenProvider {
     account: Account,
     slot: Arc<Slot>,
 }
@@ -56,12 +57,12 @@ impl Tokens {
 
 impl TokenProvider {
     /// The project whose quota a request counts for, if it is not that of the account.
-    pub(in crate::service::google) fn quota_project(&self) -> Option<&str> {
+    pub(in crate::service) fn quota_project(&self) -> Option<&str> {
         self.account.quota_project.as_deref()
     }
 
     /// Describes the credentials that a call would use, in words without a secret.
-    pub(in crate::service::google) fn credentials(&self) -> &'static str {
+    pub(in crate::service) fn credentials(&self) -> &'static str {
         self.account.described()
     }
 
@@ -69,21 +70,39 @@ impl TokenProvider {
     ///
     /// # Errors
     /// As [`exchange::reach`].
-    pub(in crate::service::google) async fn check(&self) -> Result<(), ProviderError> {
+    pub(in crate::service) async fn check(&self) -> Result<(), ProviderError> {
         match &self.account.source {
             Source::Machine { host } => exchange::reach(host).await,
             Source::Token(_) | Source::Service(_) => Ok(()),
         }
     }
 
-    /// A token that is valid for now.
+    /// Sends a request with a token. If the token is refused, it is renewed once. No error repeats a token.
     ///
     /// # Errors
-    /// As [`exchange::fetch`].
-    pub(in crate::service::google) async fn token(
+    /// As [`exchange::fetch`], and those of the request.
+    pub(in crate::service) async fn authorized<Sent>(
         &self,
         deadline: Deadline,
-    ) -> Result<ApiKey, ProviderError> {
+        send: impl Fn(ApiKey) -> Sent + Send,
+    ) -> Result<(), ProviderError>
+    where
+        Sent: Future<Output = Result<(), ProviderError>> + Send,
+    {
+        let token = self.token(deadline).await?;
+        match send(token.clone()).await {
+            Err(error) if is_unauthenticated(&error) && self.drop_refused(&token).await => {
+                let renewed = self.token(deadline).await?;
+                send(renewed.clone())
+                    .await
+                    .map_err(|error| without_key(error, &renewed))
+            }
+            outcome => outcome.map_err(|error| without_key(error, &token)),
+        }
+    }
+
+    /// A token that is valid for now.
+    async fn token(&self, deadline: Deadline) -> Result<ApiKey, ProviderError> {
         let mut slot = self.slot.lock().await;
         if let Some(cached) = slot
             .as_ref()
@@ -103,7 +122,7 @@ impl TokenProvider {
 
     /// Drops a token that was refused, unless another call has already renewed it. Returns whether another token can be
     /// expected.
-    pub(in crate::service::google) async fn drop_refused(&self, refused: &ApiKey) -> bool {
+    async fn drop_refused(&self, refused: &ApiKey) -> bool {
         let mut slot = self.slot.lock().await;
         if slot.as_ref().is_some_and(|cached| cached.token == *refused) {
             *slot = None;
@@ -113,6 +132,11 @@ impl TokenProvider {
             Source::Service(_) | Source::Machine { .. } => true,
         }
     }
+}
+
+/// Whether the provider does not accept the token.
+fn is_unauthenticated(error: &ProviderError) -> bool {
+    error.provider_status.starts_with("401")
 }
 
 fn id(source: &Source) -> [u8; 32] {

@@ -7,7 +7,7 @@ use ring::signature::{KeyPair, RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, UnparsedP
 use serde_json::{Value, json};
 use url::Url;
 
-use super::{endpoint, model_url, regional};
+use super::{Place, Publisher, endpoint, model_url, regional};
 use crate::proto::{ErrorInfo, GenerateRequest, LlmConfig};
 use crate::service::backend::Backend;
 use crate::service::call::Deadline;
@@ -19,7 +19,7 @@ use crate::service::provider::tests::endpoint::{Endpoint, Reply};
 use crate::service::provider::tests::log::Log;
 use tarsy_config::url_pattern::UrlPattern;
 
-const KEY: &str = include_str!("../../../../../../tests/fixtures/google/account.pem");
+const KEY: &str = include_str!("../../../../../tests/fixtures/google/account.pem");
 const TOKEN: &str = r#"{"access_token":"token-1-secret","expires_in":3600,"token_type":"Bearer"}"#;
 
 fn healthy() -> Reply {
@@ -316,10 +316,14 @@ async fn no_assertion_and_no_variable_goes_to_an_address_that_is_not_permitted()
 #[test]
 fn the_address_has_the_location_before_the_host_and_in_the_path() {
     let url = |base: &str, location: &str| {
+        let place = Place {
+            project: "p",
+            location,
+            publisher: Publisher::Google,
+        };
         model_url(
             regional(Url::parse(base).unwrap(), location).unwrap(),
-            "p",
-            location,
+            place,
         )
         .to_string()
     };
@@ -334,6 +338,15 @@ fn the_address_has_the_location_before_the_host_and_in_the_path() {
         tail("us-east5")
     );
     assert_eq!(url(default, "us-east5"), regional);
+    for area in ["eu", "us"] {
+        assert_eq!(
+            url(default, area),
+            format!(
+                "https://aiplatform.{area}.rep.googleapis.com/v1/{}",
+                tail(area)
+            )
+        );
+    }
     assert_eq!(
         url("http://h:1/x/v1beta1/", "us-east5"),
         format!("http://h:1/x/v1beta1/{}", tail("us-east5"))
@@ -356,9 +369,14 @@ async fn a_project_or_location_cannot_change_the_address() {
             location: location.into(),
             ..LlmConfig::default()
         };
-        let found = endpoint(&access, &super::Tokens::default(), &config)
-            .await
-            .unwrap_err();
+        let found = endpoint(
+            &access,
+            &super::Tokens::default(),
+            &config,
+            Publisher::Google,
+        )
+        .await
+        .unwrap_err();
         assert!(
             found.message.starts_with("Vertex AI needs a "),
             "{project} {location}: {}",
