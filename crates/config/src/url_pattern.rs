@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use tarsy_core::vocabulary::Provider;
+use tarsy_core::vocabulary::provider::VERTEX_AI;
 use url::Url;
 
 /// A pattern of addresses.
@@ -29,6 +31,24 @@ enum Port {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is no pattern of addresses: use scheme://host[:port][/path] with http or https")]
 pub struct InvalidUrlPattern(String);
+
+/// Whether an address is one of the provider's own, and not that of a gateway.
+pub fn is_own_address(address: &str, provider: &Provider) -> bool {
+    let Ok(address) = Url::parse(address) else {
+        return false;
+    };
+    let vertex_ai = if provider.protocol.has_vertex_ai() {
+        VERTEX_AI.addresses
+    } else {
+        &[]
+    };
+    provider
+        .addresses
+        .iter()
+        .chain(vertex_ai)
+        .flat_map(|pattern| UrlPattern::parse(pattern))
+        .any(|pattern| pattern.matches(&address))
+}
 
 impl UrlPattern {
     /// Parses a pattern. `*` alone represents every address.

@@ -132,6 +132,7 @@ pub(super) fn request(plan: ProviderPlan, question: Question) -> ModelRequest {
         },
         messages: question.messages,
         tools: question.tools,
+        declared_tools: Vec::new(),
         timeout: question.timeout,
         clear_cache: false,
     }

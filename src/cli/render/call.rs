@@ -89,6 +89,10 @@ fn of_request(request: &RequestReport, style: &Style) -> Vec<String> {
     if request.tools.is_empty() {
         lines.extend(part("tools", "none", style));
     }
+    if request.declared_tools > 0 {
+        let declared = format!("{} of earlier requests", request.declared_tools);
+        lines.extend(part("tools that could not be called", &declared, style));
+    }
     if !request.native_tools.is_empty() {
         let tools = request.native_tools.join(", ");
         lines.extend(part("tools of the provider", &tools, style));

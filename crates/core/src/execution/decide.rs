@@ -313,8 +313,8 @@ fn call(state: &State, purpose: Purpose) -> Decision {
 /// The model call of this purpose in this state.
 pub(super) fn model_call(state: &State, purpose: Purpose) -> ModelCall {
     let tools = match purpose {
-        Purpose::Iteration => state.tool_binding(),
-        Purpose::Conclusion | Purpose::Synthesis | Purpose::Summary => ToolBinding::Unbound,
+        Purpose::Iteration | Purpose::Conclusion => state.tool_binding(),
+        Purpose::Synthesis | Purpose::Summary => ToolBinding::Unbound,
     };
     ModelCall {
         provider: state.provider(),

@@ -262,7 +262,7 @@ impl Strategy {
     }
 
     /// Whether the request declares the tools; otherwise the prompt describes them to a model that may call tools.
-    pub(crate) fn binds_tools(self) -> bool {
+    pub fn binds_tools(self) -> bool {
         self == Self::NativeThinking
     }
 

@@ -60,6 +60,10 @@ pub struct ProviderPlan {
     /// Environment variable of the LLM service that names the file with credentials; empty for none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub credentials_env: String,
+    /// Whether a forced conclusion declares the tools, which it may not call. Not in older plans, nor for a provider that
+    /// has no word for it: there the conclusion has no tools.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub keeps_tools: bool,
     /// Settings of the connection for the LLM service: interface, field of the output limit, times.
     #[serde(default, skip_serializing_if = "is_default")]
     pub options: BTreeMap<String, String>,
@@ -162,6 +166,7 @@ mod tests {
             project: "a".to_owned(),
             location: "b".to_owned(),
             credentials_env: "C".to_owned(),
+            keeps_tools: true,
             options: [("api".to_owned(), "chat".to_owned())].into(),
             ..plain
         };
@@ -170,7 +175,7 @@ mod tests {
                         \"native_tools_mode\":\"combine\",\"thinking\":{\"level\":\"minimal\"},\
                         \"max_output_tokens\":9,\"max_output_tokens_after_cut\":12,\"temperature\":0.7,\
                         \"project\":\"a\",\"location\":\"b\",\
-                        \"credentials_env\":\"C\",\"options\":{\"api\":\"chat\"}}";
+                        \"credentials_env\":\"C\",\"keeps_tools\":true,\"options\":{\"api\":\"chat\"}}";
         assert_eq!(written, format!("{known},{expected}"));
         assert_eq!(
             serde_json::from_str::<ProviderPlan>(&written).unwrap(),

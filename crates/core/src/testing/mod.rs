@@ -98,6 +98,8 @@ pub(super) struct Simulation {
     pub(super) answer_check: AnswerCheck,
     /// Some model calls come long after the message before them.
     pub(super) has_pauses: bool,
+    /// A conclusion declares the tools.
+    pub(super) keeps_tools: bool,
 }
 
 /// The size of the context window and of the results.
@@ -250,12 +252,16 @@ impl Simulation {
             summarises: false,
             answer_check: AnswerCheck::Off,
             has_pauses: false,
+            keeps_tools: false,
         }
     }
 
     /// The frozen plan.
     pub(super) fn plan(&self) -> Arc<AgentPlan> {
         let mut plan = agent_plan(self.strategy, tools());
+        plan.providers
+            .iter_mut()
+            .for_each(|provider| provider.keeps_tools = self.keeps_tools);
         let main = plan.providers.clone();
         plan.providers
             .extend((1..=self.fallbacks).map(|number| ProviderPlan {
@@ -354,7 +360,7 @@ impl Simulation {
                 Decision::Append(entries) => write(&mut state, entries, Vec::new()),
                 Decision::CallModel(call) => {
                     assert!(
-                        call.tools == ToolBinding::Unbound
+                        call.tools != ToolBinding::Bound
                             || self.strategy == Strategy::NativeThinking
                     );
                     let entries = self.answer(&state);

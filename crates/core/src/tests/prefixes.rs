@@ -8,7 +8,8 @@ use super::survival::{simulation, stored};
 use crate::execution::decide::Purpose;
 use crate::execution::entry::Entry;
 use crate::execution::event_refs::RecordedEntry;
-use crate::testing::{Simulation, Written};
+use crate::plan::Strategy;
+use crate::testing::{Simulation, Turn, Written};
 
 /// Whether these entries change what is before them: results are blanked, or another provider gets its own form.
 fn rewrites(written: &Written) -> bool {
@@ -52,6 +53,31 @@ proptest! {
     }
 
     #[test]
+    fn a_conclusion_declares_the_tools_of_the_requests_before_it_and_may_call_none(
+        simulation in simulation(),
+    ) {
+        let written = simulation.run(Vec::new());
+        let steps: Vec<_> = written
+            .iter()
+            .flat_map(|written| &written.sent)
+            .filter(|sent| sent.call.purpose != Purpose::Summary)
+            .collect();
+        for sent in steps {
+            let offered = if simulation.strategy.binds_tools() { simulation.plan().tools.clone() } else { Vec::new() };
+            let body = &sent.body;
+            match sent.call.purpose {
+                Purpose::Conclusion if simulation.keeps_tools => {
+                    prop_assert_eq!((body.tools.len(), &body.declared_tools), (0, &offered));
+                }
+                Purpose::Conclusion => prop_assert_eq!((body.tools.len(), body.declared_tools.len()), (0, 0)),
+                Purpose::Iteration | Purpose::Synthesis | Purpose::Summary => {
+                    prop_assert_eq!((&body.tools, body.declared_tools.len()), (&offered, 0));
+                }
+            }
+        }
+    }
+
+    #[test]
     fn two_workers_with_other_clocks_write_the_same_bytes(
         simulation in simulation(), cut in any::<prop::sample::Index>(),
     ) {
@@ -70,4 +96,36 @@ proptest! {
             prop_assert_eq!(whole.messages().into_iter().take(known.len()).collect::<Vec<_>>(), known);
         }
     }
+}
+
+#[test]
+fn a_conclusion_with_declared_tools_runs_no_call_of_its_answer() {
+    let looks = Turn::says("Cause: x", "", &["k8s.get"]);
+    let asked = |keeps_tools| {
+        let simulation = Simulation {
+            keeps_tools,
+            ..Simulation::new(
+                Strategy::NativeThinking,
+                1,
+                vec![looks.clone(), looks.clone()],
+            )
+        };
+        let written = simulation.run(Vec::new());
+        let sent: Vec<_> = written
+            .iter()
+            .flat_map(|written| written.sent.clone())
+            .collect();
+        let results = written
+            .iter()
+            .flat_map(|written| &written.entries)
+            .filter(|entry| matches!(entry, Entry::ToolResult(_)))
+            .count();
+        let declared: Vec<usize> = sent
+            .iter()
+            .map(|sent| sent.body.declared_tools.len())
+            .collect();
+        (declared, results)
+    };
+    assert_eq!(asked(true), (vec![0, 4], 1));
+    assert_eq!(asked(false), (vec![0, 0], 1));
 }

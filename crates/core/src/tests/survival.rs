@@ -132,12 +132,15 @@ prop_compose! {
         turns in prop::collection::vec(turns(), 0..4),
         (fallbacks, context) in (0_u32..3, prop::option::of(Just("found before".to_owned()))),
         stop in prop::option::of((2_usize..20, prop::sample::select(vec![StopReason::Cancelled, StopReason::Deadline, StopReason::Budget]))),
-        (room, summarises, is_checked, has_pauses) in (room(), any::<bool>(), any::<bool>(), any::<bool>()),
+        (room, summarises, is_checked) in (room(), any::<bool>(), any::<bool>()),
+        (has_pauses, keeps_tools) in (any::<bool>(), any::<bool>()),
     ) -> Simulation {
         let limits = Limits { max_iterations, max_tokens, ..Limits::default() };
         let answer_check = if is_checked { AnswerCheck::Once } else { AnswerCheck::Off };
         let turns = turns.concat();
-        Simulation { strategy, limits, turns, fallbacks, context, stop, room, summarises, answer_check, has_pauses }
+        Simulation {
+            strategy, limits, turns, fallbacks, context, stop, room, summarises, answer_check, has_pauses, keeps_tools,
+        }
     }
 }
 

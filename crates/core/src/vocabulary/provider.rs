@@ -52,6 +52,12 @@ impl Protocol {
         matches!(self, Self::OpenAi | Self::Chat | Self::ChatOnly)
     }
 
+    /// Whether it has a word that forbids the calls of declared tools. Some servers with the chat completions of OpenAI
+    /// ignore it, and some gateways refuse it.
+    pub fn forbids_calls(self) -> bool {
+        matches!(self, Self::Gemini | Self::OpenAi | Self::Messages)
+    }
+
     /// Whether Vertex AI of Google Cloud offers models with it.
     pub fn has_vertex_ai(self) -> bool {
         matches!(self, Self::Gemini | Self::Messages)

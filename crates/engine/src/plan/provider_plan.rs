@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::stage_agents;
+use tarsy_config::url_pattern::is_own_address;
 use tarsy_config::{Backend, Connection, LlmProvider, Settings};
 use tarsy_core::plan::option;
 use tarsy_core::plan::{NativeTool, NativeToolsMode, ProviderPlan, Strategy, ToolSpec};
-use tarsy_core::vocabulary::provider::GOOGLE;
+use tarsy_core::vocabulary::provider::{self, GOOGLE};
 
 /// The provider of an agent with these settings, which may call `tools`.
 pub(super) fn of_agent(
@@ -24,7 +25,19 @@ pub(super) fn of_agent(
     } else {
         Vec::new()
     };
-    provider_plan(name, llm, backend, native_tools)
+    ProviderPlan {
+        keeps_tools: strategy.binds_tools() && forbids_calls(llm),
+        ..provider_plan(name, llm, backend, native_tools)
+    }
+}
+
+/// Whether a request can declare tools that may not be called. A gateway at another address may refuse such a request.
+fn forbids_calls(llm: &LlmProvider) -> bool {
+    let Some(provider) = provider::named(&llm.provider) else {
+        return false;
+    };
+    let is_own = llm.base_url.is_empty() || is_own_address(&llm.base_url, provider);
+    is_own && provider.protocol.forbids_calls()
 }
 
 /// The backend of a strategy. For Gemini the strategy selects it: those with `native-thinking` in their name, and a
@@ -81,6 +94,7 @@ pub fn provider_plan(
         project: vertex_ai.project,
         location: vertex_ai.location,
         credentials_env: vertex_ai.credentials_env,
+        keeps_tools: false,
         options: options(&llm.connection),
     }
 }
@@ -147,6 +161,7 @@ mod tests {
             project: "p".to_owned(),
             location: "global".to_owned(),
             credentials_env: "C".to_owned(),
+            keeps_tools: false,
             options: [
                 ("first_chunk_timeout_ms", "300000"),
                 ("stall_timeout_ms", "90000"),
@@ -159,6 +174,65 @@ mod tests {
             provider_plan("a", &llm, llm.backend(), vec![NativeTool::UrlContext]),
             expected
         );
+    }
+
+    #[test]
+    fn a_conclusion_keeps_its_tools_where_the_provider_itself_can_forbid_calls() {
+        for (keys, strategy, expected) in [
+            ("provider: google", "native-thinking", true),
+            ("provider: google, project: p", "native-thinking", true),
+            ("provider: openai", "native-thinking", true),
+            ("provider: anthropic", "native-thinking", true),
+            ("provider: anthropic", "react", false),
+            ("provider: anthropic", "synthesis", false),
+            (
+                "provider: anthropic, base_url: 'https://api.anthropic.com/v1'",
+                "native-thinking",
+                true,
+            ),
+            (
+                "provider: anthropic, base_url: 'https://eu-west1-aiplatform.googleapis.com'",
+                "native-thinking",
+                true,
+            ),
+            (
+                "provider: anthropic, base_url: 'http://litellm:4000'",
+                "native-thinking",
+                false,
+            ),
+            (
+                "provider: azure, base_url: 'https://team.openai.azure.com'",
+                "native-thinking",
+                true,
+            ),
+            (
+                "provider: azure, base_url: 'https://gateway.test'",
+                "native-thinking",
+                false,
+            ),
+            (
+                "provider: openai, base_url: 'http://127.0.0.1:11434/v1'",
+                "native-thinking",
+                false,
+            ),
+            ("provider: groq", "native-thinking", false),
+            (
+                "provider: bedrock, base_url: 'https://bedrock-runtime.eu-central-1.amazonaws.com'",
+                "native-thinking",
+                false,
+            ),
+            (
+                "provider: vllm, base_url: 'http://vllm:8000'",
+                "native-thinking",
+                false,
+            ),
+            ("provider: scripted", "native-thinking", false),
+        ] {
+            let settings = format!("agents: {{a: {{iteration_strategy: '{strategy}'}}}}");
+            let agents = Config::parse("f", &settings, &|_| None).unwrap().agents;
+            let plan = of_agent("p", &provider(keys), &agents["a"].settings, &[]);
+            assert_eq!(plan.keeps_tools, expected, "{keys} {strategy}");
+        }
     }
 
     #[test]

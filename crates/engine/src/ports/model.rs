@@ -36,6 +36,8 @@ pub struct ModelRequest {
     pub messages: Vec<Message>,
     /// The tools that the model may call; may be empty.
     pub tools: Vec<ToolSpec>,
+    /// The tools that are declared and may not be called; may be empty.
+    pub declared_tools: Vec<ToolSpec>,
     /// Whether the service forgets what it has cached for the execution: another provider has answered before.
     pub clear_cache: bool,
     /// Sent along as the call's deadline; the engine enforces its own.
@@ -57,6 +59,7 @@ impl ModelRequest {
             provider: body.provider,
             messages: body.messages,
             tools: body.tools,
+            declared_tools: body.declared_tools,
             clear_cache: body.clear_cache,
             timeout,
         }

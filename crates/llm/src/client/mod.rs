@@ -201,7 +201,7 @@ impl Client {
         let provider = request.provider.name;
         let request_id = request.request_id;
         // Nothing keeps the conversation while the answer arrives.
-        drop((request.messages, request.tools));
+        drop((request.messages, request.tools, request.declared_tools));
         self.authorize(&mut call)
             .map_err(|error| ModelError::Unavailable(error.to_string()))?;
         let context = trace::outgoing().and_then(|context| context.to_string().parse().ok());

@@ -25,6 +25,7 @@ pub fn wire(request: &ModelRequest) -> proto::GenerateRequest {
         messages: request.messages.iter().map(message).collect(),
         llm_config: Some(config(&request.provider)),
         tools: request.tools.iter().map(tool).collect(),
+        declared_tools: request.declared_tools.iter().map(tool).collect(),
         clear_cache: request.clear_cache,
         accept: ACCEPTED.map(str::to_owned).to_vec(),
         max_output_tokens: request.provider.max_output_tokens.unwrap_or_default(),
@@ -145,16 +146,21 @@ mod tests {
     use tarsy_core::plan::{NativeTool, NativeToolsMode, ThinkingLevel};
 
     fn sent(provider: ProviderPlan) -> proto::GenerateRequest {
-        wire(&ModelRequest {
+        wire(&request_to(provider))
+    }
+
+    fn request_to(provider: ProviderPlan) -> ModelRequest {
+        ModelRequest {
             session_id: SessionId(Uuid::nil()),
             execution_id: ExecutionId(Uuid::nil()),
             request_id: "r".to_owned(),
             provider,
             messages: Vec::new(),
             tools: Vec::new(),
+            declared_tools: Vec::new(),
             clear_cache: false,
             timeout: Duration::from_secs(1),
-        })
+        }
     }
 
     #[test]
@@ -182,6 +188,7 @@ mod tests {
             project: "p".to_owned(),
             location: "global".to_owned(),
             credentials_env: "C".to_owned(),
+            keeps_tools: true,
             options: [("api".to_owned(), "chat".to_owned())].into(),
         });
         let text = |text: &str| text.to_owned();
@@ -213,6 +220,20 @@ mod tests {
             ..proto::ThinkingConfig::default()
         };
         assert_eq!(request.thinking, Some(thinking));
+    }
+
+    #[test]
+    fn declared_tools_are_no_tools_of_a_service_that_does_not_know_them() {
+        let spec = tarsy_core::testing::read_only_tool("k8s.get");
+        let request = wire(&ModelRequest {
+            declared_tools: vec![spec.clone()],
+            ..request_to(ProviderPlan::default())
+        });
+        assert_eq!(
+            (request.tools.len(), request.declared_tools),
+            (0, vec![tool(&spec)])
+        );
+        assert_eq!(request.tool_choice, "");
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub mod provider;
 pub mod writer;
 mod observed;
 pub mod labels;
+mod declared_tools;
 mod counted;
 
 use std::time::Duration;
@@ -222,7 +223,7 @@ impl LlmService for Calls {
             .metadata()
             .get(TRACEPARENT)
             .and_then(|value| TraceContext::parse(value.to_str().ok()?));
-        let request = request.into_inner();
+        let request = declared_tools::resolved(request.into_inner());
         let span = servers::generate(
             SessionId::parse(&request.session_id),
             &request.execution_id,

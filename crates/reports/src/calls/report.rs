@@ -47,6 +47,8 @@ pub struct RequestReport {
     pub next: Option<usize>,
     /// The tools that the model may call.
     pub tools: Vec<ToolReport>,
+    /// The number of tools that were declared and could not be called.
+    pub declared_tools: usize,
     pub max_output_tokens: Option<u32>,
     pub thinking: Option<Thinking>,
     pub temperature: Option<f64>,
@@ -189,6 +191,7 @@ impl RequestReport {
             messages,
             next: None,
             tools: request.tools.into_iter().map(ToolReport::from).collect(),
+            declared_tools: request.declared_tools.len(),
             max_output_tokens: provider.max_output_tokens,
             thinking: provider.thinking,
             temperature: provider.temperature,

@@ -144,6 +144,7 @@ pub(super) fn request(transcript: &str, prompt: &str) -> ModelRequest {
             parameters_schema: r#"{"type":"object"}"#.into(),
             read_only: true,
         }],
+        declared_tools: Vec::new(),
         clear_cache: false,
         timeout: STEP_TIMEOUT,
     }

@@ -21,6 +21,8 @@ pub struct RequestBody {
     pub messages: Vec<Message>,
     /// The tools that the model may call; may be empty.
     pub tools: Vec<ToolSpec>,
+    /// The tools that are declared and may not be called: those of earlier requests, in a conclusion.
+    pub declared_tools: Vec<ToolSpec>,
     /// Whether the service forgets what it has cached for the execution: another provider has answered before.
     pub clear_cache: bool,
 }
@@ -35,15 +37,19 @@ pub fn of_step(state: &State, call: ModelCall) -> Option<RequestBody> {
         // A conclusion rests on what was found before.
         provider.native_tools.clear();
     }
+    let mut tools = Vec::new();
+    let mut declared_tools = Vec::new();
+    match call.tools {
+        ToolBinding::Bound => tools = state.offered_tools(),
+        ToolBinding::Declared => declared_tools = state.offered_tools(),
+        ToolBinding::Unbound => {}
+    }
     Some(RequestBody {
         name: (state.iteration() + 1).to_string(),
         provider,
         messages: state.messages(),
-        tools: if call.tools == ToolBinding::Bound {
-            state.offered_tools()
-        } else {
-            Vec::new()
-        },
+        tools,
+        declared_tools,
         clear_cache: call.is_taken_over,
     })
 }
@@ -56,6 +62,7 @@ pub fn of_summary(state: &State, long: &LongResult, text: &str) -> Option<Reques
         provider: plan.summaries.as_ref()?.provider.clone(),
         messages: request::messages(plan, state.entries(), long, text),
         tools: Vec::new(),
+        declared_tools: Vec::new(),
         clear_cache: false,
     })
 }

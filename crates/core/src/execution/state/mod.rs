@@ -424,9 +424,16 @@ impl State {
 
     /// Whether the next request includes the tool definitions.
     pub(crate) fn tool_binding(&self) -> ToolBinding {
-        match self.plan.strategy.binds_tools() && self.concluding.is_none() {
-            true => ToolBinding::Bound,
-            false => ToolBinding::Unbound,
+        let provider = self.plan.providers.get(self.provider());
+        let keeps_tools = provider.is_some_and(|provider| provider.keeps_tools);
+        if !self.plan.strategy.binds_tools() {
+            ToolBinding::Unbound
+        } else if self.concluding.is_none() {
+            ToolBinding::Bound
+        } else if keeps_tools {
+            ToolBinding::Declared
+        } else {
+            ToolBinding::Unbound
         }
     }
 }

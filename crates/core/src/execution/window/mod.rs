@@ -32,6 +32,8 @@ const MAX_RATE: Rate = Rate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolBinding {
     Bound,
+    /// It includes them, and the model may call none.
+    Declared,
     Unbound,
 }
 
@@ -241,7 +243,7 @@ impl Window {
 
     fn request_bytes(&self, tools: ToolBinding) -> u64 {
         match tools {
-            ToolBinding::Bound => self.bytes + self.tools_bytes,
+            ToolBinding::Bound | ToolBinding::Declared => self.bytes + self.tools_bytes,
             ToolBinding::Unbound => self.bytes,
         }
     }

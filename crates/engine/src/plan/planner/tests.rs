@@ -153,6 +153,7 @@ fn a_plan_freezes_the_settings_of_all_levels() {
     };
     let large = ProviderPlan {
         keep_search_widget: true,
+        keeps_tools: true,
         ..provider("large", "google", "google-native", "l", "")
     };
     let small = provider("small", "openai", "genai", "s", "SMALL_KEY");

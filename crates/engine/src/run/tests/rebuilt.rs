@@ -27,13 +27,16 @@ enum Addition {
     LittleRoom,
     /// Summaries of every result, and times.
     Summaries,
+    /// Tools that a conclusion declares.
+    Declared,
 }
 
-const ADDITIONS: [Addition; 4] = [
+const ADDITIONS: [Addition; 5] = [
     Addition::Nothing,
     Addition::Provider,
     Addition::LittleRoom,
     Addition::Summaries,
+    Addition::Declared,
 ];
 
 impl Addition {
@@ -48,6 +51,7 @@ impl Addition {
         };
         match self {
             Self::Nothing => {}
+            Self::Declared => agent.providers[0].keeps_tools = true,
             Self::Provider => {
                 agent.providers.push(named("second", &agent.providers[0]));
                 let second = stages[0].clone();

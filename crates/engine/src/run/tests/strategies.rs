@@ -217,6 +217,28 @@ async fn a_forced_conclusion_has_no_tools_and_no_native_tools() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_forced_conclusion_declares_its_tools_where_calls_can_be_forbidden() {
+    let scene = Scene::new(
+        Strategy::NativeThinking,
+        1,
+        vec![Turn::Says("look", vec![("a", "k8s.get")])],
+    );
+    Arc::make_mut(&mut scene.disk().record.plan.stages[0].agents[0]).providers[0].keeps_tools =
+        true;
+    go_on(&scene).await;
+    let requests = scene.ports.model.requests.lock();
+    let [first, conclusion] = requests.as_slice() else {
+        panic!("two calls")
+    };
+    assert_eq!(
+        (&conclusion.declared_tools, conclusion.tools.len()),
+        (&first.tools, 0)
+    );
+    assert!(!first.tools.is_empty() && first.declared_tools.is_empty());
+    assert!(conclusion.messages.starts_with(&first.messages));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_failed_react_call_is_an_observation_to_the_model() {
     let scene = run(
         Strategy::React,

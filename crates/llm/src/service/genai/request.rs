@@ -1,5 +1,6 @@
 //! Builds the request of the crate. Fields that the crate would choose by its own table of models are set here.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use ::genai::chat::{ChatFrameSink, ChatOptions, ChatRequest, ReasoningEffort};
@@ -12,13 +13,17 @@ use super::target::{Api, Selection};
 use super::thinking::{self, Limits};
 use super::tools::{self, Tools};
 use crate::proto::{GenerateRequest, ThinkingConfig};
+use crate::service::declared_tools;
 use crate::service::provider::retry::Signatures;
-use crate::service::provider::{ProviderError, options};
+use crate::service::provider::{ErrorCode, ProviderError, options};
+
+/// The words for `tool_choice` in the refusals of gateways.
+const CHOICE_WORDS: [&str; 3] = ["tool_choice", "tool choice", "toolchoice"];
 
 /// A request to a provider.
 #[derive(Debug)]
 pub(super) struct Prepared<'a> {
-    request: &'a GenerateRequest,
+    request: Cow<'a, GenerateRequest>,
     pub(super) selection: Selection<'a>,
     pub(super) history: History,
     pub(super) tools: Tools,
@@ -36,7 +41,7 @@ impl<'a> Prepared<'a> {
         selection: Selection<'a>,
     ) -> Result<Self, ProviderError> {
         Ok(Self {
-            request,
+            request: Cow::Borrowed(request),
             selection,
             history: history::convert_request(request, selection, Signatures::Replayed)?,
             tools: tools::convert(request, selection)?,
@@ -52,7 +57,8 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// As [`Prepared::new`].
     pub(super) fn rebuild_history(&mut self) -> Result<(), ProviderError> {
-        self.history = history::convert_request(self.request, self.selection, Signatures::Rebuilt)?;
+        self.history =
+            history::convert_request(&self.request, self.selection, Signatures::Rebuilt)?;
         Ok(())
     }
 
@@ -61,9 +67,34 @@ impl<'a> Prepared<'a> {
         if self.selection.api == Api::Chat && self.correction.learn(refused, self.limit_field()) {
             return Some(Corrected::Parameter);
         }
+        if self.leave_out_declared(refused) {
+            return Some(Corrected::Parameter);
+        }
         self.tools
-            .leave_out(refused, self.request)
+            .leave_out(refused, &self.request)
             .then_some(Corrected::Tools)
+    }
+
+    /// Leaves out the tools that may not be called, if a gateway refuses the word for it. Returns whether something has
+    /// changed.
+    fn leave_out_declared(&mut self, refused: &ProviderError) -> bool {
+        let text = refused.full_text.to_lowercase();
+        let is_refusal = refused.code == ErrorCode::InvalidRequest
+            && CHOICE_WORDS.iter().any(|word| text.contains(word));
+        if !is_refusal {
+            return false;
+        }
+        let Some(without) = declared_tools::without(&self.request) else {
+            return false;
+        };
+        let history = history::convert_request(&without, self.selection, Signatures::Replayed);
+        let Ok(history) = history else {
+            return false;
+        };
+        self.tools = Tools::default();
+        self.history = history;
+        self.request = Cow::Owned(without);
+        true
     }
 
     /// The field of the limit in chat completions.

@@ -99,6 +99,7 @@ pub fn rebuilt() -> RebuiltCall {
         provider,
         messages,
         tools: vec![tool],
+        declared_tools: Vec::new(),
         clear_cache: false,
     };
     let usage = Usage {

@@ -92,6 +92,9 @@ fn of_request(id: SessionId, number: u32, request: &RequestReport) -> Markup {
         section.ms {
             h2 { "Tools " span.cnt { (request.tools.len()) } }
             @if request.tools.is_empty() { p.note { "The model could call nothing." } }
+            @if request.declared_tools > 0 {
+                p.note { (request.declared_tools) " tools of earlier requests were declared." }
+            }
             @for each in &request.tools { (tool(each)) }
             @if !request.native_tools.is_empty() { p.note { "Tools of the provider: " (request.native_tools.join(", ")) } }
         }

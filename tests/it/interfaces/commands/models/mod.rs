@@ -381,6 +381,8 @@ llm_providers:
   d-person: {provider: google, model: gemini-2.5-flash, project: p, credentials_env: VERTEX_PERSON}
   e-unset: {provider: google, model: gemini-2.5-flash, project: p, credentials_env: VERTEX_UNSET}
   f-model: {provider: google, model: no/model, project: p}
+  g-claude: {provider: anthropic, model: claude-sonnet-4-5@20250929, project: p, location: eu, credentials_env: VERTEX_TOKEN}
+  h-claude: {provider: anthropic, model: no/model, project: p}
 defaults: {llm_provider: a-machine}
 ";
 
@@ -426,6 +428,8 @@ async fn vertex_ai_names_its_credentials_and_whether_they_are_there() {
             "d-person unusable VERTEX_PERSON set credentials",
             "e-unset unusable VERTEX_UNSET not_set credentials",
             "f-model unusable  not_needed invalid_request",
+            "g-claude ready VERTEX_TOKEN set ",
+            "h-claude unusable  not_needed invalid_request",
         ]
     );
     let used: Vec<String> = ran
@@ -442,6 +446,8 @@ async fn vertex_ai_names_its_credentials_and_whether_they_are_there() {
             "a key of a service account",
             "",
             "",
+            machine,
+            "a token that another program renews",
             machine
         ]
     );

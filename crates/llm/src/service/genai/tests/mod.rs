@@ -9,4 +9,5 @@ mod failures;
 mod refused_tools;
 mod bedrock;
 mod vertex_ai;
+mod declared_tools;
 mod secrets;

@@ -8,7 +8,8 @@ mod secrets;
 
 use url::Url;
 
-use super::{VERSIONS, stream_url, with_version};
+use super::{VERSIONS, stream_url};
+use crate::service::provider::known::with_version;
 
 #[test]
 fn the_address_of_a_model_is_below_the_base_url() {
