@@ -16,11 +16,13 @@ mod front_matter;
 mod directory;
 mod library;
 mod findings;
+mod named_tools;
 mod current;
 
 pub use current::Skills;
 pub use findings::findings;
 pub use library::{Library, SkillFault, SourcedSkill};
+pub use named_tools::missing_tools;
 
 #[cfg(test)]
 mod tests;

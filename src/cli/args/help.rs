@@ -293,7 +293,7 @@ const HELPS: [Help; 47] = [
     ),
     help(
         &["skills", "check"],
-        &["tarsy skills check"],
+        &["tarsy skills check", "tarsy skills check --tools"],
         "Exit code 1: a skill is left out or should be mended, or tarsy.yaml names one that does not exist.",
     ),
     help(&["skills", "list"], &["tarsy skills list"], ""),

@@ -55,7 +55,7 @@ pub use sessions::{
     DeadLettersShowArgs, LetterRef, SessionsCancelArgs, SessionsCommand, SessionsListArgs,
     SessionsPastArgs, SessionsRerunArgs, SessionsSearchArgs, SessionsShowArgs,
 };
-pub use skills::{SkillsArgs, SkillsCommand, SkillsShowArgs};
+pub use skills::{SkillsArgs, SkillsCheckArgs, SkillsCommand, SkillsShowArgs};
 pub use sources::{SourcesCommand, SourcesInitArgs, SourcesShowArgs, SourcesTestArgs};
 pub use tools::{ToolsArgs, ToolsCallArgs, ToolsCommand, ToolsGapsArgs, ToolsListArgs};
 

@@ -119,7 +119,7 @@ async fn perform(global: GlobalArgs, command: Command, mask: ProcessMask) -> any
         Command::Notify(command) => notify::run(&global, command).await,
         Command::Sources(command) => sources::run(&global, command),
         Command::Routes(command) => routes::run(&global, command),
-        Command::Skills(command) => skills::run(&global, command),
+        Command::Skills(command) => skills::run(&global, command).await,
         Command::Inspect(command) => inspect::run(&global, command),
         Command::Completions(args) => shell::completions(args),
         Command::Man(args) => shell::man(args),

@@ -60,8 +60,8 @@ pub struct ProviderPlan {
     /// Environment variable of the LLM service that names the file with credentials; empty for none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub credentials_env: String,
-    /// Whether a forced conclusion declares the tools, which it may not call. Not in older plans, nor for a provider that
-    /// has no word for it: there the conclusion has no tools.
+    /// Whether a forced conclusion declares the tools, which it may not call. In older plans, and for a provider that
+    /// has no word for it, the conclusion has no tools.
     #[serde(default, skip_serializing_if = "is_default")]
     pub keeps_tools: bool,
     /// Settings of the connection for the LLM service: interface, field of the output limit, times.

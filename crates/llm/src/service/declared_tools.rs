@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn declared_tools_stay_where_a_word_forbids_their_calls() {
-        let both = || vec!["s.a".to_owned(), "s.b".to_owned()];
+        let both = ["s.a".to_owned(), "s.b".to_owned()];
         for (provider, backend) in [
             ("google", "google-native"),
             ("", ""),
@@ -71,7 +71,10 @@ mod tests {
             ("openai", "genai"),
             ("azure", "genai"),
         ] {
-            assert_eq!(sent(provider, backend, &[]), (both(), "none".to_owned(), 0));
+            assert_eq!(
+                sent(provider, backend, &[]),
+                (both.to_vec(), "none".to_owned(), 0)
+            );
         }
         for (provider, backend) in [
             ("bedrock", "genai"),

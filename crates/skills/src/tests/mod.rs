@@ -8,7 +8,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::library::MAX_SKILLS;
-use super::{Library, Skills, findings};
+use super::{Library, Skills, findings, missing_tools};
 use tarsy_mask::Mask;
 
 const MATTER: &str = "---\ndescription: Use it when pods restart\n---\n";
@@ -248,6 +248,23 @@ fn findings_name_what_a_writer_should_mend() {
         ]
     );
     assert_eq!(findings(library.named("ok").unwrap()), Vec::<String>::new());
+}
+
+#[test]
+fn a_skill_may_name_a_tool_that_no_server_offers() {
+    let text = "1. `pg.activity` shows who waits, `pg.locks {\"db\": \"shop\"}` what for, `pg__vacuum` ends it.\n\
+                2. The label `pg.io/name`, `web.1`, pg.nothing and `pg.` are no tools. More in `k8s.get`.";
+    let directory = directory(&[
+        ("pg/SKILL.md", &format!("{MATTER}{text}")),
+        ("pg/references/more.md", "`pg.bloat` and `pg.activity`"),
+    ]);
+    let library = library(directory.path());
+    let offered = ["pg.activity".to_owned()].into();
+    let offered = [("pg".to_owned(), offered)].into();
+    let missing: Vec<String> = missing_tools(library.named("pg").unwrap(), &offered)
+        .into_iter()
+        .collect();
+    assert_eq!(missing, ["pg.bloat", "pg.io", "pg.locks", "pg.vacuum"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,18 +1,21 @@
 //! `tarsy skills`: checks, lists and shows the skills of the configured directories.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use anyhow::Context as _;
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use crate::cli::args::{GlobalArgs, SkillsArgs, SkillsCommand, SkillsShowArgs};
-use crate::cli::commands::load_config;
+use crate::cli::args::{GlobalArgs, SkillsArgs, SkillsCheckArgs, SkillsCommand, SkillsShowArgs};
 use crate::cli::commands::output::{json_lines, note, print, print_json, style};
+use crate::cli::commands::{load_config, one_line_error, write_error};
 use crate::cli::exit::Exit;
 use crate::cli::render::text;
-use crate::process::skills;
+use crate::process::{skills, tools};
 use tarsy_config::Config;
-use tarsy_skills::{Library, SourcedSkill, findings};
+use tarsy_skills::{Library, SourcedSkill, findings, missing_tools};
 
-pub(super) fn run(global: &GlobalArgs, command: SkillsCommand) -> anyhow::Result<Exit> {
+pub(super) async fn run(global: &GlobalArgs, command: SkillsCommand) -> anyhow::Result<Exit> {
     let config = load_config(global)?;
     if config.skills.directories.is_empty() {
         note(
@@ -21,13 +24,18 @@ pub(super) fn run(global: &GlobalArgs, command: SkillsCommand) -> anyhow::Result
     }
     let library = skills::library(&config)?;
     match command {
-        SkillsCommand::Check(args) => check(&config, &library, &args),
+        SkillsCommand::Check(args) => check(&config, &library, &args).await,
         SkillsCommand::List(args) => list(&library, &args),
         SkillsCommand::Show(args) => show(&library, &args),
     }
 }
 
-fn check(config: &Config, library: &Library, args: &SkillsArgs) -> anyhow::Result<Exit> {
+async fn check(config: &Config, library: &Library, args: &SkillsCheckArgs) -> anyhow::Result<Exit> {
+    let offered = if args.tools {
+        offered_tools(config).await
+    } else {
+        BTreeMap::new()
+    };
     let mut lines = Vec::new();
     let mut values = Vec::new();
     for fault in &library.faults {
@@ -36,7 +44,10 @@ fn check(config: &Config, library: &Library, args: &SkillsArgs) -> anyhow::Resul
         values.push(json!({"path": path, "left_out": fault.why}));
     }
     for known in &library.skills {
-        for finding in findings(known) {
+        let missing = missing_tools(known, &offered)
+            .into_iter()
+            .map(|tool| format!("it names {tool}, which its server does not offer"));
+        for finding in findings(known).into_iter().chain(missing) {
             let name = &known.skill.name;
             lines.push(format!("{name}: {finding}"));
             values.push(json!({"skill": name, "finding": finding}));
@@ -58,6 +69,26 @@ fn check(config: &Config, library: &Library, args: &SkillsArgs) -> anyhow::Resul
     print(&cleaned(lines))?;
     note(&skills::counted(library))?;
     Ok(exit)
+}
+
+/// The tools that each server offers. A server that does not answer is reported, and its tools are not compared.
+async fn offered_tools(config: &Config) -> BTreeMap<String, BTreeSet<String>> {
+    let names = config.mcp_servers.keys();
+    let listed = join_all(names.clone().map(|name| tools::list(config, name))).await;
+    let mut offered = BTreeMap::new();
+    for (name, listed) in names.zip(listed) {
+        match listed {
+            Ok(inventory) => {
+                let tools = inventory.offered.into_iter().map(|tool| tool.name);
+                offered.insert(name.clone(), tools.collect());
+            }
+            Err(error) => write_error(&format!(
+                "{name}: {}; its tools are not compared",
+                one_line_error(&error)
+            )),
+        }
+    }
+    offered
 }
 
 fn list(library: &Library, args: &SkillsArgs) -> anyhow::Result<Exit> {

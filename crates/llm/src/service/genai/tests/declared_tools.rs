@@ -22,6 +22,18 @@ fn conclusion(mut request: GenerateRequest) -> GenerateRequest {
     resolved(request)
 }
 
+/// Roles and texts of messages. A mark for the cache of Anthropic makes a text a list, and moves on.
+fn shown(messages: &[Value]) -> Vec<[Value; 2]> {
+    messages
+        .iter()
+        .map(|message| {
+            let content = &message["content"];
+            let text = content.pointer("/0/text").unwrap_or(content);
+            [message["role"].clone(), text.clone()]
+        })
+        .collect()
+}
+
 #[tokio::test]
 async fn a_conclusion_keeps_the_beginning_of_the_request_and_forbids_calls() {
     let none = json!("none");
@@ -63,12 +75,7 @@ async fn a_conclusion_keeps_the_beginning_of_the_request_and_forbids_calls() {
         );
         let known = step[messages].as_array().unwrap().clone();
         let all = end[messages].as_array().unwrap();
-        let without_marks = |messages: &[Value]| json!(messages).to_string().replace(MARK, "");
-        assert_eq!(
-            without_marks(&all[..known.len()]),
-            without_marks(&known),
-            "{model}"
-        );
+        assert_eq!(shown(&all[..known.len()]), shown(&known), "{model}");
         assert!(
             all.len() > known.len() + 1,
             "{model}: the calls and their results are no text"
@@ -76,9 +83,6 @@ async fn a_conclusion_keeps_the_beginning_of_the_request_and_forbids_calls() {
         assert_eq!(end.get("thinking"), step.get("thinking"), "{model}");
     }
 }
-
-/// The mark for the cache of Anthropic moves on with the conversation.
-const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
 #[tokio::test]
 async fn a_gateway_that_refuses_the_word_gets_the_conclusion_without_tools() {

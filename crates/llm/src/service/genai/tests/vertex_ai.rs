@@ -46,7 +46,8 @@ impl Cloud {
     fn backend(&self) -> Backend {
         let account = json!({"type": "service_account", "client_email": "sre@p.test", "private_key": KEY,
             "token_uri": format!("http://{}/token", self.tokens.address), "quota_project_id": "payer"});
-        let (account, metadata) = (account.to_string(), self.tokens.address.to_string());
+        let account = account.to_string();
+        let metadata = self.tokens.address.to_string();
         let models = format!("http://{}", self.models.address);
         let access = Access::new(
             vec!["ACCOUNT".to_owned()],
@@ -113,9 +114,9 @@ async fn a_request_has_the_model_in_its_address_a_version_in_its_body_and_a_toke
     let answers = tokio::join!(ask(&backend, &request), ask(&backend, &request));
     let expected = [
         "text Healthy.",
+        "stop|end_turn||msg_01|claude-sonnet-4-5-20250929",
         r#"data [{"type":"text","text":"Healthy."}]"#,
         "usage 56 3 59 0 11 0",
-        "stop|end_turn||msg_01|claude-sonnet-4-5-20250929",
     ];
     for answer in [answers.0, answers.1] {
         assert_eq!(lines(&answer)[..4], expected);
@@ -240,7 +241,6 @@ async fn failures_of_vertex_ai_have_the_codes_of_anthropic() {
             &format!(r#"{{"type":"error","error":{{"type":"{kind}","message":"m"}}}}"#),
         )
     };
-    let healthy = || Reply::fixture("anthropic/answer.sse");
     for (reply, code, requests) in [
         (of_google(403, "PERMISSION_DENIED"), "credentials", 1),
         (of_google(404, "NOT_FOUND"), "model_not_found", 1),
@@ -264,10 +264,13 @@ async fn failures_of_vertex_ai_have_the_codes_of_anthropic() {
         (of_google(429, "RESOURCE_EXHAUSTED"), "rate_limited"),
         (of_google(503, "UNAVAILABLE"), "unavailable"),
         (of_anthropic(529, "overloaded_error"), "unavailable"),
-        (Reply::fixture("anthropic/overloaded.sse"), "unavailable"),
     ] {
         let reply = reply.with_header("retry-after: 0");
-        let cloud = Cloud::start(vec![token("first", 3600)], vec![reply, healthy()]).await;
+        let cloud = Cloud::start(
+            vec![token("first", 3600)],
+            vec![reply, Reply::fixture("anthropic/answer.sse")],
+        )
+        .await;
         let answer = lines(&ask(&cloud.backend(), &by_account("")).await);
         assert_eq!(
             answer[..2],
