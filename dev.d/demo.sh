@@ -58,6 +58,7 @@ demo() {
     say "    ./dev demo --keep      # the same, and the system keeps running: read the result, ask about it"
     say "    ./dev demo disk-full   # another incident; ./dev demo --list names them"
     say "    ./dev demo past        # an incident that came before: its investigation is shown the earlier one"
+    say "    ./dev demo sub-agents  # two sub-agents are at work when the worker is killed"
     say "    eval \"\$(./dev up)\"     # a running system to which you submit an alert yourself"
   fi
   return "$code"

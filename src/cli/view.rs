@@ -142,6 +142,7 @@ impl ViewArgs {
         };
         Options {
             style: self.style(terminal),
+            agent: None,
             json: self.json,
             live,
             timeout: self.timeout,
@@ -236,6 +237,7 @@ mod tests {
                 prose: Prose::Rendered,
                 ..Style::default()
             },
+            agent: None,
             json: false,
             live: Live::Redraw,
             timeout: None,
@@ -259,6 +261,7 @@ mod tests {
         let style = Style::default();
         let expected = Options {
             style: style.clone(),
+            agent: None,
             json: false,
             live: Live::Off,
             timeout: None,

@@ -13,6 +13,7 @@ use super::read::reader::{Field, Map};
 use super::read::yaml;
 use super::sections::chains;
 use super::sections::settings::Settings;
+use super::sections::sub_agents;
 use super::{
     Agent, AgentChain, Config, ConfiguredSources, Defaults, Env, Fault, Faults, LlmProvider,
     LlmService, McpServer, NativeTools, NotificationRoute, PastSettings, Routes, Runbooks, Web,
@@ -165,8 +166,15 @@ fn read(map: &mut Map<'_>, names: &Names) -> Config {
             ),
         }
     }
+    let defaults = read_defaults(map, names, marked);
+    let defined = sub_agents::Defined {
+        agents: &agents,
+        servers: &mcp_servers,
+        defaults: &defaults.settings,
+    };
+    defined.check(map.field().get("agents").as_ref());
     Config {
-        defaults: read_defaults(map, names, marked),
+        defaults,
         routes: Routes::read(map),
         worker: checked(map, "worker", Worker::check),
         streams: map.declared("streams"),

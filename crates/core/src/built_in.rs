@@ -3,6 +3,7 @@
 use super::load_skill;
 use super::past;
 use super::read_result;
+use super::sub_agents;
 
 /// A tool that tarsy itself answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,10 +14,17 @@ pub enum BuiltInTool {
     PastInvestigations,
     /// Shows skills.
     LoadSkill,
+    /// Gives a task to another agent.
+    DispatchAgent,
 }
 
 impl BuiltInTool {
-    const ALL: [Self; 3] = [Self::ReadResult, Self::PastInvestigations, Self::LoadSkill];
+    const ALL: [Self; 4] = [
+        Self::ReadResult,
+        Self::PastInvestigations,
+        Self::LoadSkill,
+        Self::DispatchAgent,
+    ];
 
     /// The tool of this full name; `None` for a tool of a server.
     pub fn named(name: &str) -> Option<Self> {
@@ -24,10 +32,11 @@ impl BuiltInTool {
     }
 
     /// Whether a tool is one of tarsy whose results show nothing of this investigation: records of earlier ones, and
-    /// the texts of skills. A result that is read again shows the same as before.
+    /// the texts of skills. The answer of a sub-agent proves nothing either: the events that it cites do. A result that
+    /// is read again shows the same as before.
     pub fn is_no_source(name: &str) -> bool {
         match Self::named(name) {
-            Some(Self::PastInvestigations | Self::LoadSkill) => true,
+            Some(Self::PastInvestigations | Self::LoadSkill | Self::DispatchAgent) => true,
             Some(Self::ReadResult) | None => false,
         }
     }
@@ -38,6 +47,7 @@ impl BuiltInTool {
             Self::ReadResult => read_result::TOOL,
             Self::PastInvestigations => past::tool::TOOL,
             Self::LoadSkill => load_skill::TOOL,
+            Self::DispatchAgent => sub_agents::TOOL,
         }
     }
 }

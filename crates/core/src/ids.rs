@@ -32,7 +32,8 @@ id! {
     SessionId
 }
 id! {
-    /// One agent's run in one stage of a session. Derived from session, stage and agent.
+    /// One agent's run in one stage of a session. Derived from session, stage and agent; that of a sub-agent from its
+    /// parent's and the call.
     ExecutionId
 }
 id! {
@@ -100,6 +101,12 @@ impl ExecutionId {
             format!("{stage_no}/{agent_no}").as_bytes(),
         ))
     }
+
+    /// The execution of the sub-agent that a call of this execution asks for.
+    #[must_use]
+    pub fn of_sub_agent(self, call_id: &str) -> Self {
+        Self(Uuid::new_v5(&self.0, call_id.as_bytes()))
+    }
 }
 
 #[cfg(test)]
@@ -147,6 +154,22 @@ mod tests {
                 "the order of ids is the order of time"
             );
         }
+    }
+
+    #[test]
+    fn each_call_of_each_execution_has_a_sub_agent_of_its_own() {
+        let session = SessionId(Uuid::from_u128(7));
+        let parents = [1, 2].map(|agent_no| ExecutionId::derive(session, 1, agent_no));
+        let ids: std::collections::BTreeSet<_> = parents
+            .iter()
+            .flat_map(|parent| ["a", "b"].map(|call| parent.of_sub_agent(call)))
+            .chain(parents)
+            .collect();
+        assert_eq!(ids.len(), 6);
+        assert_eq!(
+            parents.map(|parent| parent.of_sub_agent("a").0.get_version_num()),
+            [5, 5]
+        );
     }
 
     #[test]

@@ -44,6 +44,7 @@ pub mod execution;
 pub mod read_result;
 pub mod load_skill;
 pub mod skill_sections;
+pub mod sub_agents;
 pub mod built_in;
 mod code;
 pub mod reasoning;

@@ -23,7 +23,7 @@ macro_rules! drill {
 }
 
 /// The drills that are part of the program, sorted by name.
-pub const BUILTIN: [Drill; 6] = [
+pub const BUILTIN: [Drill; 7] = [
     drill!(
         "bad-deploy",
         [
@@ -84,6 +84,21 @@ pub const BUILTIN: [Drill; 6] = [
             "query_range_restarts.json",
             "query_range_rss.json",
             "restart_deployment.txt",
+        ]
+    ),
+    drill!(
+        "sub-agents",
+        [
+            "transcript.db.yaml",
+            "transcript.lead.yaml",
+            "transcript.logs.yaml"
+        ],
+        [
+            "locks.txt",
+            "log_rate.txt",
+            "orders.log",
+            "session_4711.txt",
+            "terminate_session.txt"
         ]
     ),
     drill!(

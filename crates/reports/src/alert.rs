@@ -159,11 +159,48 @@ pub struct StageReport {
     pub executions: Vec<ExecutionReport>,
 }
 
+impl StageReport {
+    /// The executions, each of the stage before those that it dispatched.
+    pub fn ordered(&self) -> Vec<&ExecutionReport> {
+        let mut ordered: Vec<&ExecutionReport> = Vec::with_capacity(self.executions.len());
+        for execution in self.executions.iter().filter(|each| !each.is_sub_agent()) {
+            ordered.push(execution);
+            let id = Some(execution.execution_id);
+            ordered.extend(
+                self.executions
+                    .iter()
+                    .filter(|each| each.parent_execution_id == id),
+            );
+        }
+        ordered
+    }
+
+    /// The number of its agents, without those that they dispatched.
+    pub fn agents(&self) -> usize {
+        let agents = self.executions.iter().filter(|each| !each.is_sub_agent());
+        agents.count()
+    }
+}
+
+impl ExecutionReport {
+    /// Whether another execution dispatched it.
+    pub fn is_sub_agent(&self) -> bool {
+        self.parent_execution_id.is_some()
+    }
+}
+
 /// The report about an agent's run.
 #[derive(Clone, Debug, PartialEq, Queryable, Serialize)]
 pub struct ExecutionReport {
     #[diesel(deserialize_as = Stored<ExecutionId>)]
     pub execution_id: ExecutionId,
+    /// The execution that dispatched it as a sub-agent.
+    #[diesel(deserialize_as = StoredOption<ExecutionId>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_execution_id: Option<ExecutionId>,
+    /// The call of its parent that it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_call_id: Option<String>,
     pub agent: String,
     pub strategy: String,
     #[diesel(deserialize_as = ShownStatus)]

@@ -26,6 +26,8 @@ diesel::table! {
         model -> Text,
         analysis -> Nullable<Text>,
         error -> Nullable<Text>,
+        parent_execution_id -> Nullable<Uuid>,
+        parent_call_id -> Nullable<Text>,
     }
 }
 

@@ -10,7 +10,7 @@ use metrics_exporter_prometheus::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::names::{Kind, Metric, PROVIDERS, ROUTES, Role, SERVERS, all};
+use super::names::{AGENTS, Kind, Metric, PROVIDERS, ROUTES, Role, SERVERS, all};
 use super::process;
 
 /// The interval at which the samples of histograms are aggregated. Otherwise they pile up between two scrapes.
@@ -36,6 +36,8 @@ pub struct Configured {
     pub servers: Vec<String>,
     /// Routes of alerts.
     pub routes: Vec<String>,
+    /// Agents that others may dispatch.
+    pub agents: Vec<String>,
 }
 
 /// The recorder of this process.
@@ -136,6 +138,7 @@ fn series(metric: &Metric, configured: &Configured) -> Vec<Vec<Label>> {
             PROVIDERS => (&configured.providers, &[]),
             SERVERS => (&configured.servers, &["tarsy", "other"]),
             ROUTES => (&configured.routes, &["none"]),
+            AGENTS => (&configured.agents, &[]),
             words => (&[], words),
         };
         let mut longer = Vec::new();
@@ -178,6 +181,7 @@ mod tests {
             providers: names(["fast", "thorough"]),
             servers: names(["cluster", "prometheus"]),
             routes,
+            agents: names(["logs", "db"]),
         }
     }
 
@@ -280,6 +284,7 @@ mod tests {
             providers: numbered("provider", 4),
             servers: numbered("server", 8),
             routes: numbered("route", 64),
+            agents: numbered("agent", 4),
         };
         for role in Role::ALL {
             let mut total = 0;

@@ -354,6 +354,9 @@ pub struct WatchArgs {
     /// The investigation and every question about it, one after another
     #[arg(long, conflicts_with = "all")]
     pub thread: bool,
+    /// Only the events of the agent of this name, such as a sub-agent, and the end
+    #[arg(long, value_name = "NAME", conflicts_with = "all")]
+    pub agent: Option<String>,
     #[command(flatten)]
     pub view: ViewArgs,
 }

@@ -52,6 +52,8 @@ pub struct Waiting {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     pub style: Style,
+    /// Prints only the events of the agent of this name, and the end.
+    pub agent: Option<String>,
     /// Prints one JSON object a line.
     pub json: bool,
     pub live: Live,
@@ -59,6 +61,18 @@ pub struct Options {
     pub timeout: Option<Duration>,
     /// The investigation ends with this process: a drill.
     pub ends_with_us: bool,
+}
+
+impl Options {
+    /// Whether what an agent does is shown.
+    fn is_of(&self, agent: Option<&str>) -> bool {
+        self.agent.is_none() || self.agent.as_deref() == agent
+    }
+
+    fn shows(&self, event: &TimelineEvent) -> bool {
+        let leads_on = event.event_type.is_end() || event.event_type == EventType::Joined;
+        leads_on || self.is_of(event.agent.as_deref())
+    }
 }
 
 /// The end of following one timeline.
@@ -193,16 +207,19 @@ impl<W: Write, N: Write> Watch<W, N> {
     }
 
     fn show(&mut self, timeline: &mut Timeline, event: &TimelineEvent) -> anyhow::Result<()> {
+        let lines = timeline.event(event);
+        if !self.options.shows(event) {
+            return Ok(());
+        }
         if self.options.json {
             return self.print_json(event);
         }
-        let lines = timeline.event(event);
         self.printer.lines(&lines, timeline.status())?;
         Ok(())
     }
 
     fn show_delta(&mut self, timeline: &mut Timeline, delta: &Delta) -> anyhow::Result<()> {
-        if self.options.live == Live::Off {
+        if self.options.live == Live::Off || !self.options.is_of(delta.agent.as_deref()) {
             return Ok(());
         }
         if self.options.json {

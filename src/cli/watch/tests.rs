@@ -51,6 +51,7 @@ fn case(options: Options) -> Case {
 fn options() -> Options {
     Options {
         style: Style::default(),
+        agent: None,
         json: false,
         live: Live::Off,
         timeout: None,
@@ -107,6 +108,34 @@ async fn a_completed_investigation_is_followed_to_its_end_and_each_event_printed
         .collect();
     assert_eq!(printed, story());
     assert_eq!(case.notes.text(), "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_the_name_of_an_agent_only_its_events_and_the_end_are_printed() {
+    let mut events = story();
+    for event in events.iter_mut().filter(|event| event.session_seq > 6) {
+        event.agent = event.agent.as_ref().map(|_agent| "logs".to_owned());
+    }
+    let mut expected = events.clone();
+    expected.retain(|event| event.agent.as_deref() == Some("logs") || event.event_type.is_end());
+    assert!(expected.len() > 1 && expected.len() < events.len());
+    let mut case = case(Options {
+        json: true,
+        agent: Some("logs".to_owned()),
+        live: Live::Lines,
+        ..options()
+    });
+    let other = stream::iter([Ok(TimelineItem::Delta(half_sentence()))]);
+    let feed = other.chain(feed(events));
+    let watched = case.watch.follow(session(), feed, pending()).await.unwrap();
+    assert_eq!(watched, Watched::Over(Exit::Done));
+    let printed: Vec<TimelineEvent> = case
+        .out
+        .text()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(printed, expected);
 }
 
 #[tokio::test(start_paused = true)]

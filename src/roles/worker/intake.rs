@@ -256,8 +256,8 @@ impl Intake for ConfiguredIntake {
 
 /// The texts that the agents of a plan may load.
 fn texts_of(plan: &Plan, skills: &[Arc<Skill>]) -> Vec<SkillText> {
-    let agents = plan.stages.iter().flat_map(|stage| &stage.agents);
-    let names: BTreeSet<&str> = agents
+    let names: BTreeSet<&str> = plan
+        .agents()
         .flat_map(|agent| &agent.skills)
         .map(|skill| skill.name.as_str())
         .collect();

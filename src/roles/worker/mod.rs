@@ -11,6 +11,7 @@ mod queue_gauges;
 mod notifications;
 mod system;
 
+use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -129,6 +130,7 @@ pub async fn run_with<I: Intake>(
             .iter()
             .map(|route| route.name.clone())
             .collect(),
+        agents: sub_agents(&config),
     };
     // Metrics and health outlive the drain.
     let (telemetry, ready) = Serving::start(options.listen, Role::Worker, &configured).await?;
@@ -140,7 +142,8 @@ pub async fn run_with<I: Intake>(
                 let configured = configured_intake(&options.name, &config, &dependencies);
                 let intake = intake(configured.with_clock_offset(options.clock_offset));
                 let identity = Identity::new(&options);
-                Worker::new(identity, config, dependencies, intake, &signals).work(ready, &signals).await
+                let worker = Worker::new(identity, config, dependencies, intake, &signals);
+                Box::pin(worker.work(ready, &signals)).await
             }
             Err(error) => Err(error),
         },
@@ -463,4 +466,11 @@ async fn handle<W: World<Delivery = JetStreamDelivery>>(
     dispatcher.handle(claimed.job).await;
     // The slot is free only now: the bus requests as many alerts as there are slots.
     drop(claimed.slot);
+}
+
+/// The names of the agents that others may dispatch, each once.
+fn sub_agents(config: &Config) -> Vec<String> {
+    let names = config.agents.values().flat_map(|agent| &agent.agents);
+    let names: BTreeSet<&String> = names.collect();
+    names.into_iter().cloned().collect()
 }

@@ -7,6 +7,7 @@ mod side_effects;
 mod http_calls;
 mod fallback;
 mod review;
+mod sub_agents;
 mod summaries;
 pub(crate) mod poison;
 mod given_up;

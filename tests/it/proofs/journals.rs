@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tarsy_core::execution::decide::{Decision, decide};
+use tarsy_core::execution::dispatch::{GroupCall, group};
 use tarsy_core::execution::entry::{Entry, Outcome, Role, StopReason, ToolResult, Usage};
 use tarsy_core::execution::event_refs::RecordedEntry;
 use tarsy_core::execution::state::State;
 use tarsy_core::execution::window::ToolBinding;
+use tarsy_core::ids::ExecutionId;
 use tarsy_core::plan::AgentPlan;
 
 const V1: &str = include_str!("../../fixtures/journals/v1.json");
@@ -17,6 +19,7 @@ const V4: &str = include_str!("../../fixtures/journals/v4.json");
 const V5: &str = include_str!("../../fixtures/journals/v5.json");
 const V6: &str = include_str!("../../fixtures/journals/v6.json");
 const V7: &str = include_str!("../../fixtures/journals/v7.json");
+const V8: &str = include_str!("../../fixtures/journals/v8.json");
 
 fn journal(file: &str) -> (AgentPlan, Vec<Value>) {
     let file: Value = serde_json::from_str(file).unwrap();
@@ -30,7 +33,7 @@ fn journal(file: &str) -> (AgentPlan, Vec<Value>) {
 fn a_journal_of_any_version_is_read_and_written_unchanged() {
     let other_ends: Value = serde_json::from_str(V3).unwrap();
     let other_ends = other_ends["other_ends"].as_array().unwrap().clone();
-    for entry in [V1, V2, V3, V4, V5, V6, V7]
+    for entry in [V1, V2, V3, V4, V5, V6, V7, V8]
         .into_iter()
         .flat_map(|file| journal(file).1)
         .chain(other_ends)
@@ -431,4 +434,39 @@ fn a_journal_with_a_resolved_alert_ends_with_its_conclusion_from_any_entry_on() 
     assert_eq!(decide(&state), Decision::Done(outcome));
     let stopped = State::replay(plan, None, entries.iter().take(5).cloned());
     assert_eq!(decide(&stopped), Decision::Append(entries[5..7].to_vec()));
+}
+
+#[test]
+fn a_journal_with_sub_agents_dispatches_waits_and_counts_the_same() {
+    let (plan, entries) = journal(V8);
+    let entries: Vec<Entry> = entries
+        .into_iter()
+        .map(|entry| serde_json::from_value(entry).unwrap())
+        .collect();
+    let plan = Arc::new(plan);
+    let lead = ExecutionId(uuid::Uuid::from_u128(7));
+    let after = |kept: usize| {
+        let kept = entries.iter().take(kept).cloned();
+        State::replay(Arc::clone(&plan), None, kept).of_execution(lead)
+    };
+    assert_eq!(decide(&after(3)), Decision::Append(entries[3..5].to_vec()));
+    let awaited = ["c1", "c3"].map(|call| lead.of_sub_agent(call));
+    assert_eq!(decide(&after(5)), Decision::Await(awaited.to_vec()));
+    let waiting = after(5);
+    let members = group(&waiting);
+    assert!(
+        matches!(&members[1], GroupCall::Refused(refused) if *refused == entries[6]),
+        "{members:?}"
+    );
+    assert!(matches!(decide(&after(8)), Decision::CallModel(_)));
+    let ended = after(entries.len());
+    let outcome = Outcome::Completed {
+        analysis: "Cause: a lock [7]".to_owned(),
+        reason: StopReason::FinalAnswer,
+        mark: None,
+        review: None,
+    };
+    assert_eq!(decide(&ended), Decision::Done(outcome));
+    assert_eq!(ended.usage().total(), 110 + 330 + 55 + 220);
+    assert_eq!((ended.spent().iterations, ended.spent().tool_calls), (3, 1));
 }

@@ -1,8 +1,9 @@
 //! The sections of a configuration file: each key with its meaning, default and accepted values.
 //!
-//! Agents are put together from `providers`, `native_tools`, `past`, `servers`, `skills`, `settings` and `agents`;
-//! `chains`, `synthesis` and `review` say which of them run, `routes` for which alerts. `worker`, `streams`,
-//! `retention`, `trust`, `web`, `notifications`, `sources` and `llm_service` configure the system around them.
+//! Agents are put together from `providers`, `native_tools`, `past`, `servers`, `skills`, `settings` and `agents`
+//! with their `sub_agents`; `chains`, `synthesis` and `review` say which of them run, `routes` for which alerts.
+//! `worker`, `streams`, `retention`, `trust`, `web`, `notifications`, `sources` and `llm_service` configure the system
+//! around them.
 
 pub(crate) mod native_tools;
 pub(crate) mod past;
@@ -11,6 +12,7 @@ pub(crate) mod servers;
 pub(crate) mod settings;
 pub(crate) mod skills;
 pub(crate) mod agents;
+pub(crate) mod sub_agents;
 pub(crate) mod chains;
 pub(crate) mod review;
 pub(crate) mod routes;

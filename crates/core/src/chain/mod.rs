@@ -27,6 +27,7 @@
 mod material;
 mod reserve;
 mod review;
+mod sub_agents;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -41,6 +42,7 @@ use super::timeline::{EventDraft, EventType};
 pub use self::material::{Journal, material};
 pub use self::reserve::{Reserve, need};
 pub use self::review::{is_review, without_review};
+pub use self::sub_agents::SubAgentRecord;
 
 /// A session as the store returns it when a worker resumes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +57,8 @@ pub struct SessionRecord {
     pub stages: Vec<StageRecord>,
     /// Detected losses of commits, in order.
     pub recoveries: Vec<Recovery>,
+    /// The executions of sub-agents. None of them decides how its stage or the session ends.
+    pub sub_agents: Vec<SubAgentRecord>,
 }
 
 /// A stage that has begun.
@@ -72,7 +76,7 @@ pub struct StageRecord {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExecutionRecord {
     pub execution_id: ExecutionId,
-    /// The number of the agent in its stage, from 1.
+    /// The number of the agent in its stage, from 1; 0 for a sub-agent.
     pub agent_no: u32,
     /// Running until the checkpoint that ends it.
     pub status: RunStatus,

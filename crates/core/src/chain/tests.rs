@@ -51,6 +51,7 @@ fn session(stages: &[(SuccessPolicy, usize)]) -> SessionRecord {
         updates: 0,
         stages: vec![],
         recoveries: vec![],
+        sub_agents: vec![],
     }
 }
 

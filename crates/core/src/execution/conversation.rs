@@ -217,6 +217,7 @@ fn message(entry: &Entry, options: RenderOptions, body: ResultBody) -> Option<Me
         | Entry::Started { .. }
         | Entry::Lost { .. }
         | Entry::SentBefore { .. }
+        | Entry::Dispatched(_)
         | Entry::Switched { .. }
         | Entry::Concluding { .. }
         | Entry::Elided { .. }
@@ -263,6 +264,7 @@ mod tests {
                 whole_bytes: 0,
                 not_sent: None,
                 facts: None,
+                spent: None,
             })
         };
         let observation = |id: &str| {
@@ -274,6 +276,7 @@ mod tests {
                 whole_bytes: 0,
                 not_sent: None,
                 facts: None,
+                spent: None,
             })
         };
         let entries = [
@@ -360,6 +363,7 @@ mod tests {
                 whole_bytes: 0,
                 not_sent: None,
                 facts: None,
+                spent: None,
             })
         };
         let entries = [Entry::Answer(answer), result(true), result(false)];
@@ -383,6 +387,7 @@ mod tests {
                 whole_bytes: 0,
                 not_sent: None,
                 facts: None,
+                spent: None,
             }),
             Entry::Observation(ToolResult {
                 call_id: "b".to_owned(),
@@ -392,6 +397,7 @@ mod tests {
                 whole_bytes: 0,
                 not_sent: None,
                 facts: None,
+                spent: None,
             }),
         ];
         for (event, heads) in [

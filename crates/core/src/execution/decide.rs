@@ -1,6 +1,7 @@
 //! Decides the next step of an execution from its state. One table for all strategies.
 
 use super::absorb::{given_up, without_answer};
+use super::dispatch::{self, Step};
 use super::entry::{Entry, NotSent, Outcome, Role, StopReason, ToolCall};
 use super::results::{
     NOT_RUN_AGAIN, NOT_SENT, NOT_SENT_TIME_USED_UP, REFUSED_BY_PROVIDER, lost, not_sent,
@@ -10,6 +11,7 @@ use super::state::{OpenCall, State};
 use super::summaries::{LongResult, MAX_AT_ONCE};
 use super::unmasked::Arguments;
 use super::window::{Elidable, TARGET_DIVISOR, ToolBinding};
+use crate::ids::ExecutionId;
 use crate::plan::Strategy;
 use crate::prompt::with_context;
 
@@ -25,6 +27,8 @@ pub enum Decision {
     /// Run these calls concurrently. Either all are read-only, or there is a single one, for which an
     /// [`Entry::Started`] is stored before it is sent.
     RunTools(Vec<ToolCall>),
+    /// Run these executions of sub-agents to their ends, then append their results in the order of the calls.
+    Await(Vec<ExecutionId>),
     /// Ask for summaries of these results, at the same time.
     Summarise(Vec<LongResult>),
     /// The execution has ended.
@@ -78,16 +82,22 @@ pub fn decide(state: &State) -> Decision {
         return Decision::Append(opening(state));
     }
     match state.stopped() {
-        Some(StopReason::Cancelled) => {
-            return Decision::Append(cut_short(state, Outcome::Cancelled));
-        }
-        Some(StopReason::Deadline) => return Decision::Append(cut_short(state, Outcome::TimedOut)),
+        Some(StopReason::Cancelled) => return stopped(state, Outcome::Cancelled),
+        Some(StopReason::Deadline) => return stopped(state, Outcome::TimedOut),
         Some(_) | None => {}
     }
     match state.open_calls().first() {
         Some(first) => run_tools(state, first),
         None if state.plan().strategy.uses_tools() => next_iteration(state),
         None => only_answer(state),
+    }
+}
+
+/// The step after a stop: the sub-agents end first.
+fn stopped(state: &State, outcome: Outcome) -> Decision {
+    match dispatch::awaited(state) {
+        Some(awaited) => Decision::Await(awaited),
+        None => Decision::Append(cut_short(state, outcome)),
     }
 }
 
@@ -139,6 +149,9 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
         return Decision::Append(lost(strategy, &first.call));
     }
     if state.is_out_of_time() {
+        if let Some(awaited) = dispatch::awaited(state) {
+            return Decision::Await(awaited);
+        }
         // A changing call that may have been sent is lost, as above; the next step decides about it.
         let open = state.open_calls().iter();
         let open = open.take_while(|open| !open.started).map(|open| &open.call);
@@ -166,6 +179,12 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
         let open = open.take_while(is_refused);
         return refused(strategy, open, REFUSED_BY_PROVIDER, NotSent::Refused);
     }
+    if dispatch::is_dispatch(&first.call) {
+        return match dispatch::next(state) {
+            Step::Append(entries) => Decision::Append(entries),
+            Step::Await(awaited) => Decision::Await(awaited),
+        };
+    }
     let is_unknown = |call: &&ToolCall| state.arguments(&call.id) == Arguments::Unknown;
     if is_unknown(&&first.call) {
         let open = open.take_while(is_unknown);
@@ -174,7 +193,10 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
     if first.call.read_only {
         return Decision::RunTools(
             open.take_while(|call: &&ToolCall| {
-                call.read_only && !is_unknown(call) && !is_refused(call)
+                call.read_only
+                    && !dispatch::is_dispatch(call)
+                    && !is_unknown(call)
+                    && !is_refused(call)
             })
             .cloned()
             .collect(),
@@ -263,18 +285,13 @@ fn next_iteration(state: &State) -> Decision {
 /// The long results that are summarised before the next model call. A budget that is used up allows no further call.
 fn due_summaries(state: &State) -> Option<Vec<LongResult>> {
     let long = state.long_results().iter().take(MAX_AT_ONCE);
-    let may_ask = state.stopped().is_none() && !is_budget_used_up(state);
+    let may_ask = state.stopped().is_none() && !state.is_budget_used_up();
     (may_ask && long.len() > 0).then(|| long.cloned().collect())
 }
 
 /// Whether the reason is no limit of the agent, but comes from outside and leaves time for a conclusion.
 fn is_stop(reason: StopReason) -> bool {
     matches!(reason, StopReason::AlertResolved | StopReason::TimeBudget)
-}
-
-fn is_budget_used_up(state: &State) -> bool {
-    let max_tokens = state.plan().limits.max_tokens;
-    max_tokens > 0 && state.usage().total() >= max_tokens
 }
 
 /// The limit that is reached, as a text for people and as a stop reason; no iteration follows then.
@@ -295,7 +312,7 @@ fn used_up(state: &State) -> Option<(String, StopReason)> {
             StopReason::MaxIterations,
         ));
     }
-    if is_budget_used_up(state) {
+    if state.is_budget_used_up() {
         return Some((
             format!("token budget ({})", limits.max_tokens),
             StopReason::Budget,

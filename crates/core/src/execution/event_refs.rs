@@ -91,6 +91,7 @@ mod tests {
             whole_bytes: 0,
             not_sent: None,
             facts: None,
+            spent: None,
         })
     }
 

@@ -206,7 +206,10 @@ mod tests {
                     );
                     entries.into_iter().for_each(|entry| state.apply(entry));
                 }
-                Decision::CallModel(_) | Decision::Summarise(_) | Decision::Done(_) => {
+                Decision::CallModel(_)
+                | Decision::Await(_)
+                | Decision::Summarise(_)
+                | Decision::Done(_) => {
                     panic!("the call is open")
                 }
             }
@@ -261,6 +264,7 @@ mod tests {
                 whole_bytes: 0,
                 not_sent: None,
                 facts: None,
+                spent: None,
             }),
         ]);
         let losses = [loss(1, std::slice::from_ref(&call))];

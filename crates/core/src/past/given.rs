@@ -1,7 +1,6 @@
 //! Earlier investigations of the same alert in the first message of an agent, behind the alert.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
@@ -18,22 +17,23 @@ const PAST: &str = include_str!("../prompts/past.md");
 /// so ages are those at `received_at`, the time of the alert. A synthesis has the findings of other agents instead.
 #[must_use]
 pub fn given(mut plan: Plan, past: &Past, received_at: DateTime<Utc>) -> Plan {
-    for agent in plan.stages.iter_mut().flat_map(|stage| &mut stage.agents) {
-        let agent = Arc::make_mut(agent);
-        let Some(of_agent) = agent.past else { continue };
-        let limit = usize::try_from(of_agent.given).unwrap_or_default();
-        let records = past.sessions.iter().take(limit).cloned().collect();
-        let known = Past {
-            sessions: records,
-            ..past.clone()
-        };
-        if known.sessions.is_empty() || agent.strategy.synthesises() {
-            continue;
-        }
-        let text = paragraph(&known, agent, received_at);
-        agent.user_prompt.push_str(&text);
-    }
+    plan.change_agents(|agent| give(agent, past, received_at));
     plan
+}
+
+fn give(agent: &mut AgentPlan, past: &Past, received_at: DateTime<Utc>) {
+    let Some(of_agent) = agent.past else { return };
+    let limit = usize::try_from(of_agent.given).unwrap_or_default();
+    let records = past.sessions.iter().take(limit).cloned().collect();
+    let known = Past {
+        sessions: records,
+        ..past.clone()
+    };
+    if known.sessions.is_empty() || agent.strategy.synthesises() {
+        return;
+    }
+    let text = paragraph(&known, agent, received_at);
+    agent.user_prompt.push_str(&text);
 }
 
 fn paragraph(past: &Past, agent: &AgentPlan, received_at: DateTime<Utc>) -> String {

@@ -7,6 +7,7 @@ pub mod option;
 mod past;
 mod presentation;
 mod provider;
+mod sub_agent;
 mod summary;
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use super::skills::SkillRef;
 pub use past::{PastPlan, PastScope};
 pub use presentation::PresentationPlan;
 pub use provider::{NativeTool, NativeToolsMode, ProviderPlan, Thinking, ThinkingLevel};
+pub use sub_agent::SubAgent;
 pub use summary::SummaryPlan;
 
 /// The version of the plan and journal format that this program writes, unless the plan needs a newer one.
@@ -28,8 +30,11 @@ pub const FORMAT_VERSION: u32 = 5;
 /// The version of a plan with a review: an earlier program would take its last stage for a usual one.
 pub const REVIEW_VERSION: u32 = 6;
 
+/// The version of a plan with sub-agents: an earlier program knows neither their entries nor their executions.
+pub const SUB_AGENTS_VERSION: u32 = 7;
+
 /// The newest version that this program runs. It runs this one and older ones; it releases a session with a newer one.
-pub const NEWEST_VERSION: u32 = REVIEW_VERSION;
+pub const NEWEST_VERSION: u32 = SUB_AGENTS_VERSION;
 
 /// The plan of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -81,12 +86,30 @@ impl Plan {
         numbered(&self.stages, stage_no)
     }
 
+    /// All agents, each of a stage before its sub-agents.
+    pub fn agents(&self) -> impl Iterator<Item = &Arc<AgentPlan>> {
+        let of_stages = self.stages.iter().flat_map(|stage| &stage.agents);
+        of_stages.flat_map(|agent| {
+            let sub_agents = agent.sub_agents.iter().map(|sub_agent| &sub_agent.plan);
+            std::iter::once(agent).chain(sub_agents)
+        })
+    }
+
+    /// Changes each agent: those of stages, and their sub-agents.
+    pub fn change_agents(&mut self, change: impl Fn(&mut AgentPlan)) {
+        for agent in self.stages.iter_mut().flat_map(|stage| &mut stage.agents) {
+            let agent = Arc::make_mut(agent);
+            change(agent);
+            for sub_agent in &mut agent.sub_agents {
+                change(Arc::make_mut(&mut sub_agent.plan));
+            }
+        }
+    }
+
     /// The plan with this clock for all of its agents.
     #[must_use]
     pub fn with_clock(mut self, clock: ClockPlan) -> Self {
-        for agent in self.stages.iter_mut().flat_map(|stage| &mut stage.agents) {
-            Arc::make_mut(agent).clock = Some(clock);
-        }
+        self.change_agents(|agent| agent.clock = Some(clock));
         self
     }
 }
@@ -176,6 +199,9 @@ pub struct AgentPlan {
     /// The earlier investigations that it may know; `None` for none, as in older plans.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub past: Option<PastPlan>,
+    /// The agents that it may give a part of its work to; none in older plans, and none for a sub-agent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sub_agents: Vec<SubAgent>,
 }
 
 /// The spelling of names of tools in texts for the model.
@@ -204,6 +230,11 @@ impl AgentPlan {
     /// Whether a part of the session's time is kept for its conclusion. An agent without tools has only one answer.
     pub fn wraps_up(&self) -> bool {
         self.wrap_up_ms > 0 && self.strategy.uses_tools()
+    }
+
+    /// The sub-agent of this name.
+    pub fn sub_agent(&self, name: &str) -> Option<&SubAgent> {
+        self.sub_agents.iter().find(|agent| agent.name == name)
     }
 
     /// The tool of this full name.
@@ -289,6 +320,9 @@ pub struct Limits {
     /// The number of calls of one answer that are run, the first ones; 0 for all, as in older plans.
     #[serde(default, skip_serializing_if = "is_default")]
     pub max_calls: u32,
+    /// The number of sub-agents that it may dispatch in all; 0 in older plans.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub max_agents: u32,
 }
 
 impl Default for Limits {
@@ -300,6 +334,7 @@ impl Default for Limits {
             max_tool_result_tokens: 8_000,
             max_tokens: 0,
             max_calls: 64,
+            max_agents: 0,
         }
     }
 }

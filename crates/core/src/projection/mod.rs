@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use crate::alert::{AlertStatus, Severity};
 use crate::execution::cited_events;
 use crate::execution::entry::{
-    About, AlertUpdated, Answer, Entry, FailureSource, Fault, Mark, NotSent, Outcome, ParsedReply,
-    StopReason, Summary, ToolCall,
+    About, AlertUpdated, Answer, Dispatched, Entry, FailureSource, Fault, Mark, NotSent, Outcome,
+    ParsedReply, StopReason, Summary, ToolCall,
 };
 use crate::execution::recovery::identity;
 use crate::execution::results;
@@ -90,6 +90,7 @@ pub fn project(state: &State, entries: &[Entry], measured: &Measured) -> Vec<Eve
             Entry::Switched { provider } => vec![switched(state, *provider, entries)],
             Entry::AlertUpdated(updated) => vec![alert_updated(updated)],
             Entry::Summarised(summary) => vec![summarised(state, summary, measured)],
+            Entry::Dispatched(dispatched) => vec![self::dispatched(dispatched)],
             Entry::Prompt { .. }
             | Entry::Feedback { .. }
             | Entry::Started { .. }
@@ -126,6 +127,14 @@ fn switched(state: &State, provider: usize, entries: &[Entry]) -> EventDraft {
     let content = format!("{from} has failed{why}: {to} goes on");
     let metadata = json!({"from": from, "to": to, "code": code, "reason": reason});
     EventDraft::new(EventType::ProviderFallback, content, metadata)
+}
+
+/// The event of a sub-agent that begins; the events of its execution follow.
+fn dispatched(dispatched: &Dispatched) -> EventDraft {
+    let metadata = json!({
+        "call_id": dispatched.call_id, "agent": dispatched.agent, "execution_id": dispatched.execution_id,
+    });
+    EventDraft::new(EventType::AgentDispatched, &dispatched.task, metadata)
 }
 
 /// The event of an update of the alert.

@@ -6,6 +6,7 @@
 
 mod options;
 mod review;
+mod sub_agent;
 
 use std::borrow::Cow;
 
@@ -20,6 +21,7 @@ use super::tool_names::shown;
 pub use self::options::{PromptOptions, ServerAbout};
 
 pub use self::review::review;
+pub use self::sub_agent::sub_agent;
 
 const INVESTIGATE_SYSTEM: &str = include_str!("../prompts/investigate_system.md");
 const ANALYSE_SYSTEM: &str = include_str!("../prompts/analyse_system.md");
@@ -65,7 +67,7 @@ pub struct Briefing<'a> {
     /// The alert's runbook, if tarsy has fetched it or tried to.
     pub fetched: Option<&'a FetchedRunbook>,
     pub options: PromptOptions<'a>,
-    /// The sections about its skills; may be empty.
+    /// The sections about its skills and its sub-agents; may be empty.
     pub skills: &'a str,
 }
 

@@ -356,7 +356,8 @@ impl Simulation {
                 continue;
             }
             match decision {
-                Decision::Done(_) => return checkpoints,
+                // Its plans have no sub-agents to wait for.
+                Decision::Done(_) | Decision::Await(_) => return checkpoints,
                 Decision::Append(entries) => write(&mut state, entries, Vec::new()),
                 Decision::CallModel(call) => {
                     assert!(

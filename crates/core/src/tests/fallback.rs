@@ -257,6 +257,7 @@ fn until_its_first_answer_the_new_provider_is_asked_with_an_empty_cache() {
             Decision::CallModel(call) => (call.provider, call.is_taken_over),
             Decision::Append(_)
             | Decision::RunTools(_)
+            | Decision::Await(_)
             | Decision::Summarise(_)
             | Decision::Done(_) => {
                 panic!("no model call")

@@ -16,11 +16,13 @@ use crate::follow_up::prompts as question_prompts;
 use crate::ids::ExecutionId;
 use crate::missing_tools::without_tools;
 use crate::plan::{
-    AgentPlan, Limits, ProviderPlan, ResultForm, Strategy, SummaryPlan, ToolNames, ToolSpec,
+    AgentPlan, Limits, ProviderPlan, ResultForm, Strategy, SubAgent, SummaryPlan, ToolNames,
+    ToolSpec,
 };
-use crate::prompt::{Briefing, PromptOptions, Prompts, ServerAbout, prompts, system};
+use crate::prompt::{Briefing, PromptOptions, Prompts, ServerAbout, prompts, sub_agent, system};
 use crate::read_result::{self, Request, StoredResult, Timeline};
 use crate::readable::presentation::{Presentation, present};
+use crate::sub_agents;
 use crate::testing::{agent_plan, alert, changing_tool, read_only_tool, thread};
 use crate::tool_names::shown;
 
@@ -160,7 +162,7 @@ impl Script {
                     let summaries = summaries.collect();
                     self.append(summaries);
                 }
-                Decision::CallModel(_) | Decision::Done(_) => return,
+                Decision::CallModel(_) | Decision::Await(_) | Decision::Done(_) => return,
             }
         }
     }
@@ -245,6 +247,27 @@ fn after_a_loss(state: &State) -> Vec<String> {
     texts.collect()
 }
 
+/// The texts about sub-agents, for their parent and for one of them.
+fn texts_of_sub_agents(briefing: &Briefing<'_>) -> Vec<String> {
+    let agents = [SubAgent {
+        name: "logs".to_owned(),
+        description: "Finds what a log shows".to_owned(),
+        plan: Arc::default(),
+    }];
+    let Prompts {
+        system,
+        user,
+        conclusion,
+    } = sub_agent(briefing, &alert("Http5xx"));
+    vec![
+        sub_agents::section(&agents, 2, briefing.strategy),
+        sub_agents::spec(&agents).description,
+        system,
+        sub_agents::with_task(&user, "look"),
+        conclusion,
+    ]
+}
+
 /// The texts of a whole investigation and of a question about it.
 fn all_texts(strategy: Strategy) -> Vec<String> {
     let mut script = Script::new(strategy);
@@ -296,6 +319,7 @@ fn all_texts(strategy: Strategy) -> Vec<String> {
     } = question_prompts(&briefing, &thread(), "Why?");
     texts.extend([question_system, user, conclusion, system(&briefing)]);
     texts.extend([plan.conclusion_prompt.clone()]);
+    texts.extend(texts_of_sub_agents(&briefing));
     texts.extend(plan.tools.iter().map(|tool| tool.description.clone()));
     texts.extend(plan.tools.iter().map(|tool| tool.parameters_schema.clone()));
     texts
@@ -318,7 +342,14 @@ fn no_text_names_a_tool_as_it_cannot_be_called() {
             }
         }
         let all = texts.join("\n");
-        for said in ["restart", "logs", "read_result", "describe_pod", "top"] {
+        for said in [
+            "restart",
+            "logs",
+            "read_result",
+            "describe_pod",
+            "top",
+            "dispatch_agent",
+        ] {
             let right = if strategy == NATIVE { "__" } else { "." };
             assert!(
                 all.contains(&format!("{right}{said}")),

@@ -121,8 +121,9 @@ fn behind_tag(text: &str) -> &str {
 
 /// The text behind a name of a tool; empty if the text begins with none.
 fn behind_name(text: &str) -> &str {
-    let is_of_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.');
-    let behind = text.trim_start_matches(is_of_name);
+    let behind = text.trim_start_matches(|letter: char| {
+        letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.')
+    });
     if behind.len() < text.len() {
         behind
     } else {

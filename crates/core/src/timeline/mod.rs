@@ -82,6 +82,8 @@ words! {
         ExecutiveSummary = "executive_summary",
         /// The answer of an execution.
         FinalAnalysis = "final_analysis",
+        /// A sub-agent begins; the content is its task.
+        AgentDispatched = "agent_dispatched",
         /// Code that the provider ran, and its output.
         CodeExecution = "code_execution",
         /// A web search of the provider.

@@ -189,7 +189,9 @@ fn every_call_of_a_built_in_transcript_is_answered_by_its_evidence() {
             .iter()
             .flat_map(|each| &each.answers)
             .chain(asked);
-        let calls: Vec<_> = answers.flat_map(calls).collect();
+        let mut calls: Vec<_> = answers.flat_map(calls).collect();
+        // tarsy itself answers its own tools.
+        calls.retain(|(tool, _)| !tool.starts_with("tarsy."));
         assert!(calls.len() >= 4, "{}", drill.name);
         for (tool, arguments) in calls {
             let found = evidence.tool(tool.strip_prefix("drill.").unwrap()).unwrap();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::stage_agents::{agents_with_settings, strategy};
+use super::stage_agents::{all_agents, strategy};
 use tarsy_config::{Config, Settings};
 use tarsy_core::plan::ToolSpec;
 
@@ -64,14 +64,25 @@ impl AgentShare {
     }
 }
 
-/// The agents with tools of all chains.
+/// The agents with tools of all chains, and their sub-agents, which get those that only read.
 pub fn agents_with_tools(config: &Config, offered: &[ToolSpec]) -> Vec<AgentShare> {
+    let only_reading: Vec<ToolSpec> = offered
+        .iter()
+        .filter(|tool| tool.read_only)
+        .cloned()
+        .collect();
     let mut shares = Vec::new();
     for (name, chain) in &config.agent_chains {
-        for (agent, settings) in agents_with_settings(config, chain) {
+        for agent in all_agents(config, chain) {
+            let settings = agent.settings;
             if !strategy(&settings).uses_tools() {
                 continue;
             }
+            let offered = if agent.may_change {
+                offered
+            } else {
+                &only_reading
+            };
             let tools = agent_tools(config, &settings, offered);
             let unfiltered = Settings {
                 tools: None,
@@ -80,7 +91,7 @@ pub fn agents_with_tools(config: &Config, offered: &[ToolSpec]) -> Vec<AgentShar
             let all = agent_tools(config, &unfiltered, offered);
             let share = AgentShare {
                 chain: name.clone(),
-                agent: agent.name.clone(),
+                agent: agent.name.to_owned(),
                 of_servers: all.tools.len() + all.left_out.len(),
                 tools,
             };

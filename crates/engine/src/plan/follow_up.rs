@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::agent_tools::servers_for;
 use super::error::{PlanError, undefined};
-use super::planner::{AgentRequest, agent_plan, callable, names_of};
+use super::planner::{AgentRequest, SubAgents, agent_plan, callable, names_of};
 use super::route::{Route, choose};
 use super::skills::Material;
 use super::stage_agents::{agents_with_settings, strategy};
@@ -92,6 +92,8 @@ pub fn plan(
             ..Material::default()
         },
         reader: read_result::thread_spec(),
+        // A question is answered by one agent.
+        sub_agents: SubAgents::default(),
     };
     let agent = agent_plan(
         config,

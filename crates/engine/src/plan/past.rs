@@ -2,7 +2,7 @@
 //! Pure.
 
 use super::route::Route;
-use super::stage_agents::{agents_with_settings, strategy};
+use super::stage_agents::{all_agents, strategy};
 use tarsy_config::{Config, Settings};
 use tarsy_core::past::{By, PastQuery, tool};
 use tarsy_core::plan::{PastPlan, PastScope, ToolSpec};
@@ -37,8 +37,9 @@ fn has_tool(settings: &Settings) -> bool {
 /// The earlier investigations of an alert that the agents of this chain are given: as many, and as old, as any of them
 /// may know. `None` if no agent is given any.
 pub(super) fn given_to(config: &Config, route: &Route<'_>) -> Option<PastQuery> {
-    let plans: Vec<PastPlan> = agents_with_settings(config, route.chain)
-        .filter_map(|(_, settings)| plan(&settings))
+    let plans: Vec<PastPlan> = all_agents(config, route.chain)
+        .iter()
+        .filter_map(|agent| plan(&agent.settings))
         .filter(|plan| plan.given > 0)
         .collect();
     Some(PastQuery {

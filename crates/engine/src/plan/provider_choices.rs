@@ -5,20 +5,18 @@ use std::collections::BTreeSet;
 use super::error::{PlanError, undefined};
 use super::provider_plan;
 use super::route::Route;
-use super::stage_agents::{needs_synthesis, settings, synthesis};
+use super::stage_agents::{all_agents, needs_synthesis, synthesis};
 use tarsy_config::{Config, Settings};
 use tarsy_core::plan::{ProviderPlan, ToolSpec};
 
-/// The providers of each agent of the chain, in the order in which they are called: the chain works when one of each
-/// works.
+/// The providers of each agent of the chain, and of each sub-agent, in the order in which they are called: the chain
+/// works when one of each works.
 pub fn provider_choices(config: &Config, route: &Route<'_>) -> BTreeSet<Vec<String>> {
-    let mut choices = BTreeSet::new();
+    let mut choices: BTreeSet<Vec<String>> = all_agents(config, route.chain)
+        .iter()
+        .map(|agent| provider_names(&agent.settings))
+        .collect();
     for (index, stage) in route.chain.stages.iter().enumerate() {
-        let agents = stage
-            .agents
-            .iter()
-            .map(|agent| settings(config, route.chain, stage, agent));
-        choices.extend(agents.map(|settings| provider_names(&settings)));
         if needs_synthesis(config, route.chain, index) {
             choices.insert(provider_names(&synthesis(config, route.chain, stage).1));
         }

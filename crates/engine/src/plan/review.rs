@@ -98,6 +98,7 @@ fn reviewer(
     let limits = Limits {
         max_iterations: 1,
         max_calls: MAX_CALLS,
+        max_agents: 0,
         ..reviewed.agent.limits
     };
     let briefing = Briefing {
@@ -127,6 +128,7 @@ fn reviewer(
         several_actions: false,
         skills: Vec::new(),
         past: None,
+        sub_agents: Vec::new(),
         presentation: looks.presentation.clone(),
         tools,
         ..reviewed.agent.clone()

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::agent_tools::servers_for;
 use super::error::{PlanError, undefined};
-use super::stage_agents::{agents_with_settings, strategy};
+use super::stage_agents::{all_agents, strategy};
 use tarsy_config::{AgentChain, Config};
 
 /// The chain that will investigate an alert.
@@ -43,12 +43,12 @@ pub fn choose<'a>(
     Ok(Route { name, chain })
 }
 
-/// The MCP servers whose tools any agent of the chain may call, sorted.
+/// The MCP servers whose tools any agent of the chain may call, or a sub-agent, sorted.
 pub fn servers_of(config: &Config, route: &Route<'_>) -> Vec<String> {
     let mut servers = BTreeSet::new();
-    for (_agent, settings) in agents_with_settings(config, route.chain) {
-        if strategy(&settings).uses_tools() {
-            servers.extend(servers_for(config, &settings));
+    for agent in all_agents(config, route.chain) {
+        if strategy(&agent.settings).uses_tools() {
+            servers.extend(servers_for(config, &agent.settings));
         }
     }
     servers.into_iter().collect()

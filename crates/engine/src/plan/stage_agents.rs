@@ -71,6 +71,65 @@ pub(super) fn agents_with_settings<'a>(
     })
 }
 
+/// An agent of a chain, or a sub-agent of one, with its settings.
+pub(super) struct ChainAgent<'a> {
+    pub(super) name: &'a str,
+    pub(super) settings: Settings,
+    /// Whether it may call tools that change something. A sub-agent only reads.
+    pub(super) may_change: bool,
+}
+
+/// The agents of all stages of a chain as [`agents_with_settings`], each before its sub-agents.
+pub(super) fn all_agents<'a>(config: &'a Config, chain: &'a AgentChain) -> Vec<ChainAgent<'a>> {
+    let mut all = Vec::new();
+    for (agent, settings) in agents_with_settings(config, chain) {
+        let sub_agents = sub_agents(config, &agent.name, &settings);
+        all.push(ChainAgent {
+            name: &agent.name,
+            settings,
+            may_change: true,
+        });
+        all.extend(sub_agents);
+    }
+    all
+}
+
+/// The sub-agents of an agent of this name with these settings. An agent without tools has none.
+pub(super) fn sub_agents<'a>(
+    config: &'a Config,
+    parent: &str,
+    settings: &Settings,
+) -> Vec<ChainAgent<'a>> {
+    if !strategy(settings).uses_tools() {
+        return Vec::new();
+    }
+    let Some(parent) = config.agents.get(parent) else {
+        return Vec::new();
+    };
+    let sub_agents = parent.agents.iter().filter_map(|name| {
+        Some(ChainAgent {
+            name,
+            settings: sub_agent_settings(config, name, settings)?,
+            may_change: false,
+        })
+    });
+    sub_agents.collect()
+}
+
+/// The settings of a sub-agent. Precedence: its own, defaults; the model that it does not choose itself, and how that
+/// is called, are those of its parent. Chain and stage are about the agents of stages.
+fn sub_agent_settings(config: &Config, name: &str, parent: &Settings) -> Option<Settings> {
+    let own = &config.agents.get(name)?.settings;
+    let of_parent = Settings {
+        iteration_strategy: parent.iteration_strategy,
+        several_actions: parent.several_actions,
+        llm_provider: parent.llm_provider.clone(),
+        fallback_providers: parent.fallback_providers.clone(),
+        ..Settings::default()
+    };
+    Some(own.over(&of_parent).over(&config.defaults.settings))
+}
+
 pub(super) fn strategy(settings: &Settings) -> Strategy {
     settings
         .iteration_strategy
@@ -93,6 +152,7 @@ pub(super) fn limits(settings: &Settings) -> Limits {
             .unwrap_or(built_in.max_tool_result_tokens),
         max_tokens: settings.max_tokens.map_or(built_in.max_tokens, u64::from),
         max_calls: built_in.max_calls,
+        max_agents: 0,
     }
 }
 

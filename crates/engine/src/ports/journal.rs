@@ -10,14 +10,16 @@ use uuid::Uuid;
 use super::dead_letter::DeadReason;
 use super::model::ProviderFailure;
 use tarsy_core::alert_update::NumberedUpdate;
-pub use tarsy_core::chain::{ExecutionRecord, RunStatus, SessionRecord, StageEnd, StageRecord};
+pub use tarsy_core::chain::{
+    ExecutionRecord, RunStatus, SessionRecord, StageEnd, StageRecord, SubAgentRecord,
+};
 use tarsy_core::execution::decide::Purpose;
 use tarsy_core::execution::entry::{Answer, Entry, Mark, StopReason, ToolCall};
 use tarsy_core::execution::event_refs::RecordedEntry;
 use tarsy_core::execution::recovery::LostCall;
 use tarsy_core::ids::{ExecutionId, SessionId};
 pub use tarsy_core::past::{By, Past, PastQuery, PastReport};
-use tarsy_core::plan::{PastScope, ProviderPlan, Strategy, SuccessPolicy};
+use tarsy_core::plan::{AgentPlan, PastScope, ProviderPlan, Strategy, SuccessPolicy};
 pub use tarsy_core::read_result::{StoredResult, Timeline};
 use tarsy_core::review::Review;
 use tarsy_core::skills::TextHash;
@@ -204,6 +206,8 @@ pub struct Checkpoint {
     pub model_calls: Vec<ModelCallRecord>,
     /// The tool calls with their whole results, of which the entries may have only a part.
     pub tool_calls: Vec<ToolCallRecord>,
+    /// The sub-agents that its entries begin.
+    pub sub_agents: Vec<SubAgentBegin>,
 }
 
 /// A row of `llm_interactions`.
@@ -305,7 +309,7 @@ pub struct StageBegun {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExecutionBegin {
     pub execution_id: ExecutionId,
-    /// Counted from 1.
+    /// Counted from 1; 0 for a sub-agent.
     pub agent_no: u32,
     /// Name of the agent.
     pub agent: String,
@@ -314,6 +318,30 @@ pub struct ExecutionBegin {
     pub backend: String,
     /// The first provider's model.
     pub model: String,
+}
+
+impl ExecutionBegin {
+    /// The execution of an agent with this plan.
+    pub fn new(execution_id: ExecutionId, agent_no: u32, agent: &AgentPlan) -> Self {
+        let provider = agent.providers.first();
+        Self {
+            execution_id,
+            agent_no,
+            agent: agent.name.clone(),
+            strategy: agent.strategy,
+            backend: provider.map(|p| p.backend.clone()).unwrap_or_default(),
+            model: provider.map(|p| p.model.clone()).unwrap_or_default(),
+        }
+    }
+}
+
+/// An execution of a sub-agent that begins, in the stage of its parent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubAgentBegin {
+    /// The call of its parent.
+    pub call_id: String,
+    /// Without a number in the stage: 0.
+    pub execution: ExecutionBegin,
 }
 
 /// The end of the last stage, which is committed with that of the session.

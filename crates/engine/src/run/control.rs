@@ -32,6 +32,24 @@ pub enum Interrupted {
     Release(#[from] ReleaseReason),
 }
 
+/// The more serious of two results: lost lease > panic > release > success; the first of equals.
+pub(super) fn more_serious(
+    first: Result<(), Interrupted>,
+    second: Result<(), Interrupted>,
+) -> Result<(), Interrupted> {
+    let rank = |end: &Result<(), Interrupted>| match end {
+        Ok(()) => 0,
+        Err(Interrupted::Release(_)) => 1,
+        Err(Interrupted::Panicked) => 2,
+        Err(Interrupted::LeaseLost) => 3,
+    };
+    if rank(&second) > rank(&first) {
+        second
+    } else {
+        first
+    }
+}
+
 /// Converts a failed call to the store into the reason for the end of the run.
 impl From<StoreError> for Interrupted {
     fn from(error: StoreError) -> Self {
@@ -230,6 +248,47 @@ impl Control {
     /// The deadline of the session; `None` before [`stop_after`](Self::stop_after).
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.deadline.get().copied()
+    }
+
+    /// The control of work within this run that has a deadline of its own. It stops with the run, at its deadline, or
+    /// at once for the reason `stopped`. Dropping the handle stops the timer.
+    pub(super) fn within_run(
+        &self,
+        deadline: Option<Instant>,
+        stopped: Option<StopReason>,
+    ) -> (Self, AbortOnDropHandle<()>) {
+        let inner = Self {
+            stop: Arc::default(),
+            deadline: Arc::default(),
+            ..self.clone()
+        };
+        if let Some(deadline) = deadline {
+            inner.deadline.set(deadline).ok();
+        }
+        let has_passed = deadline.is_some_and(|deadline| deadline <= Instant::now());
+        let at_once = stopped
+            .or_else(|| self.stop_reason())
+            .or_else(|| has_passed.then_some(StopReason::Deadline));
+        if let Some(reason) = at_once {
+            inner.stop(reason);
+        }
+        let outer = self.clone();
+        let stopping = inner.clone();
+        let timer = AbortOnDropHandle::new(tokio::spawn(async move {
+            let passed = async {
+                match deadline {
+                    Some(deadline) => tokio::time::sleep_until(deadline).await, // the deadline itself
+                    None => std::future::pending().await,
+                }
+            };
+            let reason = tokio::select! {
+                biased;
+                reason = outer.stop.wait() => *reason,
+                () = passed => StopReason::Deadline,
+            };
+            stopping.stop(reason);
+        }));
+        (inner, timer)
     }
 
     /// The reason why the run was asked to stop.

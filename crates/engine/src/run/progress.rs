@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::ports::{ExecutionRecord, RunStatus, SessionRecord, StageChange, StageRecord};
+use crate::ports::{
+    ExecutionBegin, ExecutionRecord, RunStatus, SessionRecord, StageChange, StageRecord,
+};
 use tarsy_core::execution::entry::{Mark, Outcome, StopReason, Usage};
 use tarsy_core::execution::state::State;
 use tarsy_core::ids::ExecutionId;
@@ -14,7 +16,7 @@ pub(super) struct Progress {
     totals: BTreeMap<ExecutionId, ExecutionTotals>,
 }
 
-/// The numbers of an execution that has ended.
+/// The numbers of an execution that has ended, with those of its sub-agents.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ExecutionTotals {
     pub(super) iterations: u32,
@@ -69,16 +71,7 @@ pub fn apply(record: &mut SessionRecord, number: u32, change: StageChange) {
     record.step = number;
     match change {
         StageChange::Begin(begin) => {
-            let executions = begin.executions.into_iter().map(|run| ExecutionRecord {
-                execution_id: run.execution_id,
-                agent_no: run.agent_no,
-                status: RunStatus::Running,
-                checkpoint: 0,
-                analysis: None,
-                error: None,
-                mark: None,
-                review: None,
-            });
+            let executions = begin.executions.iter().map(running);
             record.stages.push(StageRecord {
                 stage_no: begin.stage_no,
                 status: RunStatus::Running,
@@ -95,11 +88,26 @@ pub fn apply(record: &mut SessionRecord, number: u32, change: StageChange) {
     }
 }
 
+/// The record of an execution that begins.
+pub(crate) fn running(begin: &ExecutionBegin) -> ExecutionRecord {
+    ExecutionRecord {
+        execution_id: begin.execution_id,
+        agent_no: begin.agent_no,
+        status: RunStatus::Running,
+        checkpoint: 0,
+        analysis: None,
+        error: None,
+        mark: None,
+        review: None,
+    }
+}
+
 impl ExecutionTotals {
     pub(super) fn from_state(state: &State) -> Self {
+        let spent = state.spent();
         Self {
-            iterations: state.iteration(),
-            tool_calls: state.tool_calls(),
+            iterations: state.iteration() + spent.iterations,
+            tool_calls: state.tool_calls() + spent.tool_calls,
             usage: state.usage(),
             reason: state.ended().map(reason_of),
             mark: state.ended().and_then(mark_of),

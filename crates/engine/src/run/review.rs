@@ -27,7 +27,20 @@ pub(super) async fn material<W: World>(
             continue;
         }
         for run in &stage.executions {
-            journals.push(ports.journal.entries(session, run.execution_id).await?);
+            let journal = ports.journal.entries(session, run.execution_id).await?;
+            // What a sub-agent has seen may be cited, too.
+            for dispatched in journal
+                .iter()
+                .filter_map(|recorded| recorded.entry.dispatched())
+            {
+                journals.push(
+                    ports
+                        .journal
+                        .entries(session, dispatched.execution_id)
+                        .await?,
+                );
+            }
+            journals.push(journal);
         }
     }
     Ok(Some(chain::material(&analysis, &journals, reviewer)))

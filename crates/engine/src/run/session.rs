@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
-use super::control::{Control, Interrupted, ReleaseReason};
+use super::control::{Control, Interrupted, ReleaseReason, more_serious};
 use super::early_end::end_early;
 use super::execution::{Assignment, Execution, SHORTEST_CONCLUSION};
 use super::performed::now;
@@ -15,8 +15,8 @@ use super::progress::{Progress, apply};
 use super::review;
 use super::session_end::{Ending, SessionEnded, finish, no_stage, stage_plan};
 use crate::ports::{
-    ExecutionBegin, Feed, Journal, Lease, RunStatus, SessionRecord, SessionStep, StageBegin,
-    StageBegun, StageChange, StageEnd, StageEnded,
+    ExecutionBegin, ExecutionRecord, Feed, Journal, Lease, RunStatus, SessionRecord, SessionStep,
+    StageBegin, StageBegun, StageChange, StageEnd, StageEnded,
 };
 use crate::trace::gen_ai;
 use crate::world::{Ports, World};
@@ -170,6 +170,7 @@ impl<W: World> LeasedSession<W> {
                 context: context.clone(),
                 recoveries: record.recoveries.clone(),
                 reserve: Reserve::whole(&record.plan, open.stage_no),
+                sub_agents: sub_agents_of(record, execution.execution_id),
                 execution,
             });
         }
@@ -202,6 +203,15 @@ impl<W: World> LeasedSession<W> {
     }
 }
 
+/// The executions of sub-agents that an execution has dispatched.
+fn sub_agents_of(record: &SessionRecord, parent: ExecutionId) -> Vec<ExecutionRecord> {
+    let begun = record.sub_agents.iter();
+    begun
+        .filter(|begun| begun.parent == parent)
+        .map(|begun| begun.execution.clone())
+        .collect()
+}
+
 /// A session that is opened with this plan, and its first stage, which begins with it.
 pub fn opened(session: SessionId, plan: Plan) -> (SessionRecord, Option<StageBegun>) {
     let first = plan.stage(1).map(|stage| stage_begun(session, 1, stage));
@@ -211,6 +221,7 @@ pub fn opened(session: SessionId, plan: Plan) -> (SessionRecord, Option<StageBeg
         updates: 0,
         stages: Vec::new(),
         recoveries: Vec::new(),
+        sub_agents: Vec::new(),
     };
     if let Some(StageBegun { begin, .. }) = &first {
         apply(&mut record, 1, StageChange::Begin(begin.clone()));
@@ -221,15 +232,8 @@ pub fn opened(session: SessionId, plan: Plan) -> (SessionRecord, Option<StageBeg
 /// The beginning of a stage, with its executions.
 fn stage_begun(session: SessionId, stage_no: u32, stage: &StagePlan) -> StageBegun {
     let executions = (1_u32..).zip(&stage.agents).map(|(agent_no, agent)| {
-        let provider = agent.providers.first();
-        ExecutionBegin {
-            execution_id: ExecutionId::derive(session, stage_no, agent_no),
-            agent_no,
-            agent: agent.name.clone(),
-            strategy: agent.strategy,
-            backend: provider.map(|p| p.backend.clone()).unwrap_or_default(),
-            model: provider.map(|p| p.model.clone()).unwrap_or_default(),
-        }
+        let execution_id = ExecutionId::derive(session, stage_no, agent_no);
+        ExecutionBegin::new(execution_id, agent_no, agent)
     });
     let agents: Vec<&str> = stage
         .agents
@@ -275,22 +279,4 @@ fn stage_ended(record: &SessionRecord, end: StageEnd) -> Result<StageEnded, Rele
         end,
         event,
     })
-}
-
-/// The more serious of two results: lost lease > panic > release > success; the first of equals.
-fn more_serious(
-    first: Result<(), Interrupted>,
-    second: Result<(), Interrupted>,
-) -> Result<(), Interrupted> {
-    let rank = |end: &Result<(), Interrupted>| match end {
-        Ok(()) => 0,
-        Err(Interrupted::Release(_)) => 1,
-        Err(Interrupted::Panicked) => 2,
-        Err(Interrupted::LeaseLost) => 3,
-    };
-    if rank(&second) > rank(&first) {
-        second
-    } else {
-        first
-    }
 }

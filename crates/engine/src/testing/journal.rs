@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use tokio::sync::Notify;
 
 use crate::ports::*;
-use crate::run::progress::apply;
+use crate::run::progress::{apply, running};
 use tarsy_core::alert_update::{AlertUpdate, NumberedUpdate};
 use tarsy_core::execution::entry::Entry;
 use tarsy_core::execution::event_refs::{RecordedEntry, event_of_each_entry};
@@ -230,12 +230,10 @@ impl Journal for FakeJournal {
 
     async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<Appended, StoreError> {
         self.write(lease, |disk| {
-            for run in disk
-                .record
-                .stages
-                .iter_mut()
-                .flat_map(|stage| stage.executions.iter_mut())
-            {
+            let stages = disk.record.stages.iter_mut();
+            let runs = stages.flat_map(|stage| stage.executions.iter_mut());
+            let sub_agents = disk.record.sub_agents.iter_mut();
+            for run in runs.chain(sub_agents.map(|begun| &mut begun.execution)) {
                 if run.execution_id == checkpoint.execution_id {
                     assert_eq!(run.checkpoint + 1, checkpoint.number, "compare-and-swap");
                     run.checkpoint = checkpoint.number;
@@ -253,6 +251,15 @@ impl Journal for FakeJournal {
                         run.review = review.cloned();
                     }
                 }
+            }
+            for begun in checkpoint.sub_agents {
+                let execution = running(&begun.execution);
+                let mut known = disk.record.sub_agents.iter();
+                assert!(known.all(|known| known.execution.execution_id != execution.execution_id));
+                disk.record.sub_agents.push(SubAgentRecord {
+                    parent: checkpoint.execution_id,
+                    execution,
+                });
             }
             let before = u32::try_from(disk.events.len()).unwrap();
             let refs = event_of_each_entry(&checkpoint.entries, &checkpoint.events);

@@ -65,6 +65,7 @@ impl Scene {
             updates: 0,
             stages: vec![],
             recoveries: vec![],
+            sub_agents: vec![],
         };
         let disk = Disk {
             record,

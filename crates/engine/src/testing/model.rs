@@ -4,16 +4,19 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde_json::json;
+
 use crate::ports::*;
 use tarsy_core::execution::entry::{Answer, Role, ToolCall, Usage};
 use tarsy_core::plan::ToolSpec;
+use tarsy_core::sub_agents;
 use tarsy_core::testing::{changing_tool, read_only_tool};
 use tarsy_core::timeline::DeltaKind;
 
 /// The next action of the scripted model after `n` answers, including failed ones.
 #[derive(Clone, Debug)]
 pub(crate) enum Turn {
-    /// Text, and calls as `(id, tool)`.
+    /// Text, and calls as `(id, tool)`. `dispatch:x` is a call of the agent x.
     Says(&'static str, Vec<(&'static str, &'static str)>),
     Fails,
     /// Text, to an agent that has tools; any other gets an error.
@@ -37,6 +40,27 @@ pub(crate) enum Turn {
     Slowly(u64, &'static str, Vec<(&'static str, &'static str)>),
     /// The same, but an analysis at once to the request to conclude.
     LooksSlowly(u64, &'static str, Vec<(&'static str, &'static str)>),
+}
+
+/// The tokens of every answer.
+const USAGE: Usage = Usage {
+    input_tokens: 10,
+    cached_tokens: 0,
+    output_tokens: 2,
+    thinking_tokens: 0,
+};
+
+fn call(id: &str, tool: &str) -> ToolCall {
+    let agent = tool.strip_prefix("dispatch:");
+    ToolCall {
+        id: id.to_owned(),
+        tool: agent.map_or(tool, |_| sub_agents::TOOL).to_owned(),
+        arguments: match agent {
+            Some(agent) => json!({"agent": agent, "task": "Look at it."}).to_string(),
+            None => "{}".to_owned(),
+        },
+        read_only: false,
+    }
 }
 
 #[derive(Debug)]
@@ -177,22 +201,12 @@ impl Model for FakeModel {
                 deltas(DeltaKind::Text, text);
                 let mut called = Vec::new();
                 if !request.tools.is_empty() {
-                    called.extend(calls.into_iter().map(|(id, tool)| ToolCall {
-                        id: id.to_owned(),
-                        tool: tool.to_owned(),
-                        arguments: "{}".to_owned(),
-                        read_only: false,
-                    }));
+                    called.extend(calls.into_iter().map(|(id, tool)| call(id, tool)));
                 }
-                let usage = Usage {
-                    input_tokens: 10,
-                    output_tokens: 2,
-                    ..Usage::default()
-                };
                 Ok(Answer {
                     text: text.to_owned(),
                     calls: called,
-                    usage,
+                    usage: USAGE,
                     ..Answer::default()
                 })
             }

@@ -223,22 +223,29 @@ fn questions(report: &AlertReport) -> Vec<String> {
     section("Questions", parts.join(&String::new()))
 }
 
-/// The analysis of each agent that a synthesis combined.
+/// The analysis of each agent that a synthesis combined, and the answer of each sub-agent.
 fn agents(session: &SessionReport) -> Vec<String> {
-    let several = session
+    let parts: Vec<Vec<String>> = session
         .stages
         .iter()
-        .filter(|stage| stage.executions.len() > 1);
-    let parts: Vec<Vec<String>> = several
-        .flat_map(|stage| &stage.executions)
+        .flat_map(|stage| {
+            let is_team = stage.agents() > 1;
+            let ordered = stage.ordered().into_iter();
+            ordered.filter(move |execution| is_team || execution.is_sub_agent())
+        })
         .map(agent)
         .collect();
     section("What each agent found", parts.join(&String::new()))
 }
 
 fn agent(execution: &ExecutionReport) -> Vec<String> {
+    let role = if execution.is_sub_agent() {
+        "sub-agent, "
+    } else {
+        ""
+    };
     let head = format!(
-        "### {} ({})",
+        "### {} ({role}{})",
         inline(&execution.agent),
         inline(&status_word(execution.status.as_str()))
     );

@@ -13,8 +13,10 @@ use tarsy_core::execution::event_refs::RecordedEntry;
 use tarsy_core::execution::recovery::{LostCall, Recovery};
 use tarsy_core::ids::ExecutionId;
 use tarsy_core::review::Review;
-use tarsy_engine::ports::{ExecutionRecord, RunStatus, SessionRecord, StageRecord, StoreError};
-use tarsy_reports::stored::Stored;
+use tarsy_engine::ports::{
+    ExecutionRecord, RunStatus, SessionRecord, StageRecord, StoreError, SubAgentRecord,
+};
+use tarsy_reports::stored::{Stored, StoredOption};
 
 use crate::rows::entry::{StoredEntry, decode};
 use crate::rows::number;
@@ -39,6 +41,8 @@ struct ExecutionRow {
     checkpoint: i32,
     analysis: Option<String>,
     error: Option<String>,
+    #[diesel(deserialize_as = StoredOption<ExecutionId>)]
+    parent: Option<ExecutionId>,
     /// The outcome in the last entry; null for an execution that has not completed.
     outcome: Option<Value>,
 }
@@ -102,7 +106,11 @@ pub(crate) fn session(
         .load(connection)?;
     let executions = agent_executions::table
         .filter(agent_executions::session_id.eq(session))
-        .order((agent_executions::stage_no, agent_executions::agent_no))
+        .order((
+            agent_executions::stage_no,
+            agent_executions::agent_no,
+            agent_executions::execution_id,
+        ))
         .select((
             agent_executions::execution_id,
             agent_executions::stage_no,
@@ -111,6 +119,7 @@ pub(crate) fn session(
             agent_executions::checkpoint,
             agent_executions::analysis,
             agent_executions::error,
+            agent_executions::parent_execution_id,
             sql::<Nullable<Jsonb>>(OUTCOME),
         ))
         .load(connection)?;
@@ -154,15 +163,29 @@ impl StoredSession {
             updates: number::from_int(head.updates),
             stages: stages.collect::<Result<_, _>>()?,
             recoveries: recoveries(head.recoveries)?,
+            sub_agents: sub_agents(&executions)?,
         })
     }
 }
 
-/// A stage with those of the executions that belong to it.
+/// The executions that other ones have dispatched.
+fn sub_agents(executions: &[ExecutionRow]) -> Result<Vec<SubAgentRecord>, StoreError> {
+    let children = executions.iter().filter_map(|row| Some((row.parent?, row)));
+    children
+        .map(|(parent, row)| {
+            Ok(SubAgentRecord {
+                parent,
+                execution: execution(row)?,
+            })
+        })
+        .collect()
+}
+
+/// A stage with those of the executions that belong to it, without sub-agents.
 fn stage(row: &StageRow, executions: &[ExecutionRow]) -> Result<StageRecord, StoreError> {
     let executions = executions
         .iter()
-        .filter(|execution| execution.stage_no == row.stage_no)
+        .filter(|execution| execution.stage_no == row.stage_no && execution.parent.is_none())
         .map(execution);
     Ok(StageRecord {
         stage_no: number::from_int(row.stage_no),

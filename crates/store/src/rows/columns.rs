@@ -7,7 +7,9 @@ use tarsy_core::alert::refs::Refs;
 use tarsy_core::execution::entry::{Answer, Entry, Usage};
 use tarsy_core::plan::ProviderPlan;
 use tarsy_core::timeline::{EventDraft, TimelineEvent};
-use tarsy_engine::ports::{CallFailure, ModelCallRecord, StageChange, StoreError, ToolCallRecord};
+use tarsy_engine::ports::{
+    CallFailure, ModelCallRecord, StageChange, StoreError, SubAgentBegin, ToolCallRecord,
+};
 
 use super::entry::encode;
 use super::{nul, number, stored};
@@ -212,6 +214,32 @@ impl ToolCalls {
             all.arguments.push(nul::replace(record.call.arguments));
             all.result.push(record.result.map(nul::replace));
             all.error.push(record.error.map(nul::replace));
+        }
+        all
+    }
+}
+
+/// The sub-agents that the entries of a checkpoint begin.
+#[derive(Default)]
+pub(crate) struct SubAgents {
+    pub execution_id: Vec<Uuid>,
+    pub call_id: Vec<String>,
+    pub agent: Vec<String>,
+    pub strategy: Vec<&'static str>,
+    pub backend: Vec<String>,
+    pub model: Vec<String>,
+}
+
+impl SubAgents {
+    pub(crate) fn new(begun: Vec<SubAgentBegin>) -> Self {
+        let mut all = Self::default();
+        for SubAgentBegin { call_id, execution } in begun {
+            all.execution_id.push(execution.execution_id.0);
+            all.call_id.push(nul::replace(call_id));
+            all.agent.push(nul::replace(execution.agent));
+            all.strategy.push(execution.strategy.as_str());
+            all.backend.push(nul::replace(execution.backend));
+            all.model.push(nul::replace(execution.model));
         }
         all
     }

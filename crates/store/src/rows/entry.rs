@@ -196,6 +196,7 @@ mod tests {
                 whole_bytes: 0,
                 not_sent: Some(NotSent::UnfitArguments),
                 facts: None,
+                spent: None,
             }),
             Entry::Observation(ToolResult {
                 call_id: "c".into(),
@@ -205,6 +206,7 @@ mod tests {
                 whole_bytes: 0,
                 not_sent: None,
                 facts: None,
+                spent: None,
             }),
             Entry::Feedback {
                 content: "again".into(),

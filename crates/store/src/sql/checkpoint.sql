@@ -42,6 +42,18 @@ WITH turn AS (
               $entries.tool_name::text[], $entries.body::jsonb[], $entries.provider_data::bytea[],
               $entries.event_no::integer[])
        WITH ORDINALITY AS u(kind, role, content, tool_call_id, tool_name, body, provider_data, event_no, n)
+), begun AS (
+  -- The sub-agents that its entries begin. Events of one are there already when its row was lost, and they were
+  -- recovered from the stream.
+  INSERT INTO agent_executions (session_id, execution_id, started_at, stage_no, agent_no, agent, strategy, backend, model,
+                                parent_execution_id, parent_call_id, event_count)
+  SELECT $lease.session_id.0, u.execution_id, $at, w.stage_no, 0, u.agent, u.strategy, u.backend, u.model,
+         $execution_id, u.call_id,
+         (SELECT count(*) FROM timeline_events t WHERE t.session_id = $lease.session_id.0
+                                                AND t.execution_id = u.execution_id)
+  FROM swap w, unnest($sub_agents.execution_id::uuid[], $sub_agents.call_id::text[], $sub_agents.agent::text[],
+                      $sub_agents.strategy::text[], $sub_agents.backend::text[], $sub_agents.model::text[])
+       AS u(execution_id, call_id, agent, strategy, backend, model)
 ), model_calls AS (
   INSERT INTO llm_interactions (session_id, execution_id, created_at, checkpoint, call_no, iteration, entries_upto,
                                 duration_ms, input_tokens, cached_tokens, output_tokens, thinking_tokens, purpose,

@@ -11,7 +11,7 @@ use tarsy_core::execution::event_refs::event_of_each_entry;
 use tarsy_engine::ports::{Appended, Checkpoint, Lease, StoreError};
 
 use crate::fence::{Progress, verdict};
-use crate::rows::columns::{Entries, Events, ModelCalls, ToolCalls};
+use crate::rows::columns::{Entries, Events, ModelCalls, SubAgents, ToolCalls};
 use crate::rows::{nul, number, stored};
 use crate::schema::{alert_sessions, entries};
 use crate::statement::statement;
@@ -35,6 +35,7 @@ pub(crate) struct Append {
     entries: Entries,
     models: ModelCalls,
     tools: ToolCalls,
+    sub_agents: SubAgents,
 }
 
 /// The numbers that the statement has assigned, and the names that the rows of its events refer to.
@@ -54,7 +55,8 @@ statement!(Append, "checkpoint.sql" -> (Integer, Integer, Text, Nullable<Text>, 
     entries.event_no, models.entries_upto, models.duration_ms, models.input, models.cached, models.output,
     models.thinking, models.purpose, models.provider, models.backend, models.model, models.error,
     models.response, tools.duration_ms, tools.read_only, tools.state, tools.call_id, tools.tool,
-    tools.arguments, tools.result, tools.error,
+    tools.arguments, tools.result, tools.error, sub_agents.execution_id, sub_agents.call_id, sub_agents.agent,
+    sub_agents.strategy, sub_agents.backend, sub_agents.model,
 ]);
 
 impl Append {
@@ -76,6 +78,7 @@ impl Append {
             entries: Entries::new(checkpoint.entries, &event_no)?,
             models: ModelCalls::new(checkpoint.model_calls),
             tools: ToolCalls::new(checkpoint.tool_calls),
+            sub_agents: SubAgents::new(checkpoint.sub_agents),
         })
     }
 

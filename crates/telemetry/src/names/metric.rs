@@ -36,7 +36,7 @@ impl Kind {
 #[derive(Clone, Copy, Debug)]
 pub struct Label {
     pub key: &'static str,
-    /// All values; [`PROVIDERS`], [`SERVERS`] and [`ROUTES`] stand for names of the configuration.
+    /// All values; [`PROVIDERS`], [`SERVERS`], [`ROUTES`] and [`AGENTS`] stand for names of the configuration.
     pub values: &'static [&'static str],
 }
 
@@ -49,6 +49,10 @@ pub const SERVERS: &[&str] = &["configured servers"];
 
 /// The values are the names of the routes in the configuration, and `none`.
 pub const ROUTES: &[&str] = &["configured routes"];
+
+/// The values are the names of the sub-agents in the configuration. A plan that is older than the configuration may
+/// name others.
+pub const AGENTS: &[&str] = &["configured sub-agents"];
 
 impl Metric {
     /// The keys of the labels, in order.

@@ -1,7 +1,7 @@
 //! The metrics of `tarsy worker`.
 
 use super::common::{CALL_BUCKETS, TOOL_BUCKETS};
-use super::metric::{Metric, PROVIDERS, ROUTES, SERVERS, counter, gauge, numbers, seconds};
+use super::metric::{AGENTS, Metric, PROVIDERS, ROUTES, SERVERS, counter, gauge, numbers, seconds};
 use strum::VariantNames;
 use tarsy_core::vocabulary::ErrorCode;
 use tarsy_engine::ports::PRUNED_TABLES;
@@ -293,6 +293,9 @@ pub(super) const WORKER: &[Metric] = &[
     counter("tarsy_analyses_total", "analyses of agents, by mark and by how sure the model says that it is")
         .by("mark", MARKS)
         .by("sure", SURE),
+    counter("tarsy_agents_dispatched_total", "sub-agents whose results their parents got, by agent and outcome")
+        .by("agent", AGENTS)
+        .by("outcome", &["completed", "failed", "timed_out", "cancelled", "empty"]),
     counter("tarsy_reviews_total", "reviews of analyses that were due, by their verdict").by("verdict", VERDICTS),
     counter(
         "tarsy_mcp_tools_omitted_total",

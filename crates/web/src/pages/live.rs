@@ -82,6 +82,7 @@ impl LivePage {
             row: row.clone(),
             call,
             is_cited: false,
+            branch: steps::Branch::default(),
         };
         let shown = html! {
             (steps::step(&step, &context))

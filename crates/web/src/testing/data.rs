@@ -122,6 +122,8 @@ fn session() -> SessionReport {
             finished_at: Some(at(6)),
             executions: vec![ExecutionReport {
                 execution_id: ExecutionId(uuid::Uuid::from_u128(1)),
+                parent_execution_id: None,
+                parent_call_id: None,
                 agent: "sre".to_owned(),
                 strategy: "native-thinking".to_owned(),
                 status: RunStatus::Completed,

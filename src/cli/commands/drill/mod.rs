@@ -7,6 +7,7 @@ mod again;
 mod provider;
 mod processes;
 mod proof;
+mod sub_agents;
 mod verdict;
 
 use std::time::Instant;
@@ -17,6 +18,7 @@ use uuid::Uuid;
 
 use self::processes::{DrillProcesses, Logging, Role};
 use self::proof::{Counters, Facts, Kill};
+use self::sub_agents::SubAgents;
 use self::verdict::{Format, Investigation};
 use super::output::{json_line, note, print};
 use super::watch::follow::{Sources, Target};
@@ -184,7 +186,7 @@ impl Run<'_> {
         let showing = sources.show(target, options.clone(), |item| {
             if let TimelineItem::Event(event) = item {
                 seen.push(event.clone());
-                if is_due && is_time_to_kill(event) {
+                if is_due && self.is_time_to_kill(&seen, event) {
                     is_due = false;
                     kill = Some(Kill {
                         worker: processes.kill_owner(&seen)?,
@@ -215,6 +217,20 @@ impl Run<'_> {
             Some(question) if exit == Exit::Done => ask(&sources, session, question, options).await,
             Some(_) | None => Ok(exit),
         }
+    }
+
+    /// Whether the owner is killed behind this event. A drill with sub-agents waits until all of them are at work, at a
+    /// moment when no tool is called.
+    fn is_time_to_kill(&self, seen: &[TimelineEvent], event: &TimelineEvent) -> bool {
+        if self
+            .config
+            .agents
+            .values()
+            .all(|agent| agent.agents.is_empty())
+        {
+            return is_time_to_kill(event);
+        }
+        SubAgents::new(seen).is_some_and(|sub_agents| sub_agents.have_looked())
     }
 
     /// Starts the LLM service and two workers.

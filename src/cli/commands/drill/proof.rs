@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::sub_agents::SubAgents;
 use crate::admin::drill::SERVER;
 use crate::cli::render::format;
 use tarsy_core::timeline::{EventType, TimelineEvent};
@@ -128,6 +129,10 @@ impl Facts<'_> {
                 format!("by {worker} after {waited} (event {seq}; the lease is {lease} s)"),
             );
         }
+        let sub_agents = SubAgents::new(self.events);
+        if let Some(sub_agents) = &sub_agents {
+            add("sub-agents", sub_agents.sentence(self.kill));
+        }
         add("sent again", self.sent_again());
         add("changes", self.changes());
         let ends = self.events.iter().filter(|event| event.event_type.is_end());
@@ -150,6 +155,12 @@ impl Facts<'_> {
                 faults.push(format!(
                     "{SERVER}.{tool} may change something and was sent twice"
                 ));
+            }
+        }
+        if let Some(sub_agents) = SubAgents::new(self.events) {
+            faults.extend(sub_agents.faults(self.kill));
+            for tool in self.repeats().into_keys() {
+                faults.push(format!("{SERVER}.{tool} was sent twice"));
             }
         }
         if self.has_gaps() {

@@ -38,7 +38,10 @@ pub(super) async fn run(global: &GlobalArgs, args: WatchArgs) -> anyhow::Result<
         .is_some()
         .then(|| Database::new(global, "watch"))
         .transpose()?;
-    let options = args.view.options(&TerminalEnv::of_process());
+    let options = Options {
+        agent: args.agent,
+        ..args.view.options(&TerminalEnv::of_process())
+    };
     if args.all {
         return watch_all(global, database, options).await;
     }

@@ -190,7 +190,7 @@ fn stages(session: &SessionReport, now: DateTime<Utc>, style: &Style) -> Vec<Str
             .strip_prefix(previous)
             .and_then(|name| name.strip_prefix(' '))
             .unwrap_or(&stage.name);
-        for (index, execution) in stage.executions.iter().enumerate() {
+        for (index, execution) in stage.ordered().into_iter().enumerate() {
             let name = if index == 0 { own } else { "" };
             rows.push(row(name, execution, now, style));
         }
@@ -221,7 +221,11 @@ fn row(stage: &str, execution: &ExecutionReport, now: DateTime<Utc>, style: &Sty
         execution.finished_at.unwrap_or(now),
     ));
     let name = text::cut(&text::one_line(stage, style.charset), 16, style.charset);
-    let agent = text::one_line(&execution.agent, style.charset);
+    let indent = if execution.is_sub_agent() { "  " } else { "" };
+    let agent = format!(
+        "{indent}{}",
+        text::one_line(&execution.agent, style.charset)
+    );
     let agent = text::cut(&agent, 14, style.charset);
     let usage = Tokens {
         cached: 0,

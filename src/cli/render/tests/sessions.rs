@@ -124,6 +124,8 @@ fn colours_take_no_room_in_a_table() {
 fn execution(agent: &str, status: RunStatus, error: Option<&str>) -> ExecutionReport {
     ExecutionReport {
         execution_id: ExecutionId(Uuid::from_u128(1)),
+        parent_execution_id: None,
+        parent_call_id: None,
         agent: agent.to_owned(),
         strategy: "native-thinking".to_owned(),
         status,

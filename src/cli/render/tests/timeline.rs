@@ -582,3 +582,54 @@ fn a_new_attempt_replaces_the_text_of_the_last_one() {
     assert_eq!(timeline.delta(&second), status("writing… Second"));
     assert_eq!(timeline.delta(&delta(DeltaKind::Text, 13, " late")), None);
 }
+
+#[test]
+fn the_steps_of_a_sub_agent_are_indented_in_every_width() {
+    let child = ExecutionId(Uuid::from_u128(77));
+    let mut events = story();
+    events.truncate(4);
+    // A session with sub-agents names all of them in its first event.
+    events[0].metadata["agents"] = json!(["sre", "logs"]);
+    let last = events[3].clone();
+    events.push(TimelineEvent {
+        session_seq: 5,
+        event_type: EventType::AgentDispatched,
+        content: "Which errors?\u{1b}[2J".to_owned(),
+        metadata: json!({"agent": "logs\u{202e}", "call_id": "c", "execution_id": child}),
+        ..last.clone()
+    });
+    events.push(TimelineEvent {
+        session_seq: 6,
+        execution_id: Some(child),
+        agent: Some("logs".to_owned()),
+        event_type: EventType::LlmToolCall,
+        content: "{}".to_owned(),
+        metadata: json!({"tool_name": "k8s.logs", "call_id": "c"}),
+        ..last
+    });
+    for style in [Style::default(), narrow()] {
+        let arrow = if style.charset == Charset::Ascii {
+            ">"
+        } else {
+            "→"
+        };
+        let printed = print(style.clone(), &events);
+        assert!(
+            !printed.contains('\u{1b}') && !printed.contains('\u{202e}'),
+            "{printed}"
+        );
+        let row = |number: &str| {
+            let mut lines = printed.lines();
+            let wanted = format!("  {number}  ");
+            let line = lines.find(|line| line.contains(&wanted)).unwrap();
+            line.split_once(&wanted).unwrap().1.to_owned()
+        };
+        assert!(row("5").contains("dispatched logs"), "{printed}");
+        let child = row("6");
+        let indented = child.split_once(arrow).unwrap().0;
+        let dispatched = row("5");
+        let plain = dispatched.split_once(arrow).unwrap().0;
+        assert_eq!(indented.len(), plain.len() + 2, "{printed}");
+        assert_fits(&printed, style.width);
+    }
+}

@@ -120,7 +120,9 @@ impl<'a> Columns<'a> {
         let seq = front.seq.to_string();
         let mut line = self.front(&front.time, &seq, &front.agent, Paint::Plain);
         let charset = self.style.charset;
-        let what = format!("{} {}", row.kind.glyph(charset), row.name);
+        // The steps of a sub-agent are indented below the event that began it.
+        let indent = if row.branch.is_some() { GAP } else { "" };
+        let what = format!("{indent}{} {}", row.kind.glyph(charset), row.name);
         let what = pad(&text::cut(&what, self.what, charset), self.what);
         line.push(&what, row.name_tone.into());
         if let Some(columns) = self.took {

@@ -241,7 +241,7 @@ async fn a_transcript_is_selected_by_name_first_and_then_by_text_of_the_prompt()
         (code.as_str(), message.as_str()),
         (
             "invalid_request",
-            "no transcript 'nosuch'. Available transcripts: test, bad-deploy, bad-deploy-team, disk-full, log-trail, oom-killed, xid-wraparound, \
+            "no transcript 'nosuch'. Available transcripts: test, bad-deploy, bad-deploy-team, disk-full, log-trail, oom-killed, sub-agents, xid-wraparound, \
              installation-test, generic"
         )
     );

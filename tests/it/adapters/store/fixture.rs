@@ -314,6 +314,7 @@ pub(crate) fn checkpoint(execution_id: ExecutionId, number: u32) -> Checkpoint {
         status: RunStatus::Running,
         error: None,
         at: now(),
+        sub_agents: vec![],
         entries: vec![
             Entry::Answer(answer.clone()),
             Entry::Feedback {

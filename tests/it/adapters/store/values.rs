@@ -59,6 +59,7 @@ async fn nul_is_replaced_in_every_column() {
         whole_bytes: 0,
         not_sent: None,
         facts: None,
+        spent: None,
     })];
     dirty.events = vec![EventDraft::new(
         EventType::ToolResult,
@@ -82,6 +83,7 @@ async fn nul_is_replaced_in_every_column() {
         whole_bytes: 0,
         not_sent: None,
         facts: None,
+        spent: None,
     });
     assert_eq!(
         read.into_iter()

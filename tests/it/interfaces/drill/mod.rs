@@ -1,6 +1,7 @@
 //! `tarsy drill`: every built-in drill, with and without a kill of its worker.
 
 mod long;
+mod sub_agents;
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -417,6 +418,7 @@ async fn drills_are_listed_and_an_unknown_name_is_refused_with_the_list() {
                 "disk-full",
                 "log-trail",
                 "oom-killed",
+                "sub-agents",
                 "xid-wraparound"
             ]
         ),
@@ -430,7 +432,7 @@ async fn drills_are_listed_and_an_unknown_name_is_refused_with_the_list() {
         .collect();
     assert_eq!(
         (code, listed.len(), &listed[1]["name"]),
-        (0, 6, &json!("bad-deploy-team")),
+        (0, 7, &json!("bad-deploy-team")),
         "{shown}"
     );
     let mut unknown = Tarsy::spawn("unknown", &["drill", "disk-ful"], &[]);
@@ -438,7 +440,7 @@ async fn drills_are_listed_and_an_unknown_name_is_refused_with_the_list() {
     assert_eq!(code, 2, "wrong usage");
     assert!(
         unknown.log().contains(
-            "no drill \"disk-ful\"; there are: bad-deploy, bad-deploy-team, disk-full, log-trail, oom-killed, xid-wraparound"
+            "no drill \"disk-ful\"; there are: bad-deploy, bad-deploy-team, disk-full, log-trail, oom-killed, sub-agents, xid-wraparound"
         ),
         "{}",
         unknown.log()

@@ -4,6 +4,7 @@ mod calls;
 mod delivery;
 mod journal;
 mod odd;
+mod sub_agents;
 mod tests;
 mod timeline;
 
@@ -66,6 +67,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Violation> {
     delivery::every_alert_has_ended(facts, &mut violations);
     journal::one_owner_writes(facts, &mut violations);
     calls::a_resume_repeats_only_calls_in_flight(facts, &mut violations);
+    sub_agents::each_has_one_journal_and_one_result(facts, &mut violations);
     calls::changing_calls_are_sent_once(facts, &mut violations);
     journal::provider_data_comes_back(facts, &mut violations);
     journal::bounds_survive(facts, &mut violations);

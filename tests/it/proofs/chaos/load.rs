@@ -45,6 +45,8 @@ pub(super) enum Kind {
     Team,
     /// An agent that loads a skill and searches earlier investigations.
     Skill,
+    /// An agent that dispatches two sub-agents, one of which fails.
+    Lead,
     /// Several alerts of one fingerprint, one of them forced, one resolved.
     Storm,
     /// A cancel request follows.
@@ -66,12 +68,13 @@ pub(super) enum Kind {
 }
 
 /// The kinds of about one minute; the seed shuffles them.
-const DECK: [(Kind, usize); 15] = [
+const DECK: [(Kind, usize); 16] = [
     (Kind::Native, 16),
     (Kind::Change, 12),
     (Kind::React, 9),
     (Kind::Team, 7),
     (Kind::Skill, 6),
+    (Kind::Lead, 8),
     (Kind::Storm, 4),
     (Kind::Cancel, 4),
     (Kind::Question, 5),
@@ -287,6 +290,7 @@ fn drafts(kind: Kind, rng: &mut Rng, observer: &Observer) -> Vec<Draft> {
         Kind::React => vec![draft(mark::REACT, chain("react"))],
         Kind::Team => vec![draft(mark::TEAM, chain("team"))],
         Kind::Skill => vec![draft(mark::SKILL, Vec::new())],
+        Kind::Lead => vec![draft(mark::LEAD, chain("lead"))],
         Kind::Odd => vec![draft(mark::ODD, chain("odd"))],
         Kind::OddReact => vec![draft(mark::ODD, chain("odd-react"))],
         Kind::Cancel => vec![draft(mark::SLOW, Vec::new())],

@@ -196,6 +196,11 @@ fn agents(page: &mut String, facts: &Facts) {
             .flatten();
         calls.filter(|call| call["tool"] == tool.name()).count()
     };
+    let dispatched = facts
+        .entries
+        .values()
+        .flatten()
+        .filter(|entry| entry.kind == "dispatched");
     let mut stops: BTreeMap<String, usize> = BTreeMap::new();
     let mut reviews: BTreeMap<String, usize> = BTreeMap::new();
     let events = facts.events.values().flatten();
@@ -211,7 +216,8 @@ fn agents(page: &mut String, facts: &Facts) {
     }
     writeln!(
         page,
-        "  agents     {} loads of skills, {} searches of earlier investigations",
+        "  agents     {} sub-agents, {} loads of skills, {} searches of earlier investigations",
+        dispatched.count(),
         calls_of(BuiltInTool::LoadSkill),
         calls_of(BuiltInTool::PastInvestigations),
     )

@@ -23,6 +23,7 @@ pub(super) mod mark {
     pub(in super::super) const LONG: &str = "ChaosLong";
     pub(in super::super) const DEADLY: &str = "ChaosDeadly";
     pub(in super::super) const ODD: &str = "ChaosOdd";
+    pub(in super::super) const LEAD: &str = "ChaosLead";
     pub(in super::super) const SKILL: &str = "ChaosSkill";
 }
 
@@ -47,7 +48,16 @@ tools:
 
 /// A recorded call that contains its execution and iteration.
 fn call(tool: &str, step: &str) -> String {
-    format!("{{call: {{tool: chaos.{tool}, arguments: {{by: '{{execution}}', step: {step}}}}}}}")
+    call_of("chaos", tool, step)
+}
+
+/// The same call of the server without a tool that changes something.
+fn of_reader(tool: &str, step: &str) -> String {
+    call_of("reader", tool, step)
+}
+
+fn call_of(server: &str, tool: &str, step: &str) -> String {
+    format!("{{call: {{tool: {server}.{tool}, arguments: {{by: '{{execution}}', step: {step}}}}}}}")
 }
 
 fn answer(chunks: &[&str], input: u32) -> String {
@@ -166,7 +176,52 @@ fn transcripts() -> Vec<(&'static str, String)> {
         answer(&[&wait(300), &search("2")], 200),
         answer(&[&wait(200), &end], 300),
     ];
+    let dispatch = |agent: &str| {
+        format!(
+            "{{call: {{tool: tarsy.dispatch_agent, arguments: {{agent: {agent}, task: look at it}}}}}}"
+        )
+    };
+    let lead = [
+        answer(
+            &[
+                &wait(200),
+                &look("1"),
+                &dispatch("finds"),
+                &dispatch("fails"),
+                &change("2"),
+            ],
+            100,
+        ),
+        answer(&[&wait(200), &end], 200),
+    ];
+    let finds = [
+        answer(
+            &[
+                &wait(400),
+                &of_reader("look", "1"),
+                &of_reader("search", "2"),
+            ],
+            60,
+        ),
+        answer(&[&wait(500), &of_reader("look", "3")], 70),
+        answer(&[&wait(300), &text("Found: nothing.")], 80),
+    ];
+    let refused =
+        "  - {chunks: [{text: never}], fail: {code: invalid_request, message: refused}}\n";
+    let fails = format!(
+        "{}{refused}",
+        answer(&[&wait(300), &of_reader("look", "1")], 60)
+    );
     vec![
+        (
+            mark::LEAD,
+            format!("agent: lead\nanswers:\n{}", lead.concat()),
+        ),
+        (
+            mark::LEAD,
+            format!("agent: finds\nanswers:\n{}", finds.concat()),
+        ),
+        (mark::LEAD, format!("agent: fails\nanswers:\n{fails}")),
         (mark::SKILL, format!("answers:\n{}", skilled.concat())),
         (
             mark::NATIVE,
@@ -256,8 +311,15 @@ mcp_servers:
     args: [-c, 'echo starting; exec \"$0\" \"$@\"', {TARSY}, evidence-server, {evidence}]
     env: {{TARSY_TOOL_CALLS_FILE: {calls}}}
     allow: [{CHANGING}]
+  reader:
+    command: {TARSY}
+    args: [evidence-server, {evidence}]
+    env: {{TARSY_TOOL_CALLS_FILE: {calls}}}
 agents:
   native: {{}}
+  lead: {{agents: [finds, fails]}}
+  finds: {{description: Finds it., mcp_servers: [reader]}}
+  fails: {{description: Fails., mcp_servers: [reader]}}
   scribe: {{iteration_strategy: react}}
   left: {{}}
   right: {{}}
@@ -266,6 +328,7 @@ agents:
 agent_chains:
   native: {{default: true, stages: [{{name: look, agents: [{{name: native}}]}}]}}
   react: {{stages: [{{name: look, agents: [{{name: scribe}}]}}]}}
+  lead: {{stages: [{{name: look, agents: [{{name: lead}}]}}]}}
   team: {{review: {{when: [always]}}, iteration_timeout: 5s, stages: [{{name: look, agents: [{{name: left}}, {{name: right}}]}}]}}
   odd: {{stages: [{{name: look, agents: [{{name: odd}}]}}]}}
   odd-react: {{stages: [{{name: look, agents: [{{name: odd-scribe}}]}}]}}

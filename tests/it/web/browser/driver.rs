@@ -173,6 +173,15 @@ impl Browser {
         .await;
     }
 
+    /// Runs no script of later pages.
+    pub(super) async fn without_scripts(&mut self) {
+        self.call(
+            "Emulation.setScriptExecutionDisabled",
+            json!({"value": true}),
+        )
+        .await;
+    }
+
     /// The whole page as a PNG file; of a higher page the upper part. A scale below 1 makes it smaller.
     pub(super) async fn screenshot(&mut self, file: &Path, most_height: f64, scale: f64) {
         let size = self.call("Page.getLayoutMetrics", json!({})).await["cssContentSize"].clone();

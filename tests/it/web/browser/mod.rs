@@ -4,15 +4,13 @@
 mod process;
 mod driver;
 mod forms;
-mod calls;
 mod lists;
 mod states;
+mod session;
 mod live;
 mod queue;
 mod interrupted;
-mod earlier;
 mod reading;
-mod search;
 mod hostile;
 mod accessible;
 mod budgets;

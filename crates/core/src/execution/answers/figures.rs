@@ -1,7 +1,8 @@
 //! The numbers and times of an analysis that nothing it cites has.
 //!
 //! What counts as a source: the cited results, as the model saw them, with the arguments of their calls and the parts
-//! that `tarsy.read_result` has shown of them; the findings of earlier stages; the alert and what has become of it.
+//! that `tarsy.read_result` has shown of them; the answers of sub-agents that cite the same results; the findings of
+//! earlier stages; the alert and what has become of it.
 
 use std::collections::BTreeSet;
 
@@ -74,6 +75,11 @@ fn sources(state: &State, claims: &str, events: &BTreeSet<u32>) -> Vec<String> {
             texts.extend(text_from_outside(state, message));
             continue;
         };
+        // It has seen the results that it cites.
+        if result.spent.is_some() && cited(&result.content).iter().any(|n| events.contains(n)) {
+            is_cited = true;
+            texts.push(result.content.clone());
+        }
         // What was true at an earlier time supports nothing, and neither does advice.
         if BuiltInTool::is_no_source(&result.tool) {
             continue;

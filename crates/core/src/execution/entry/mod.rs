@@ -5,6 +5,7 @@
 
 mod about;
 mod alert_updated;
+mod dispatched;
 mod finish;
 mod loaded_skills;
 mod not_sent;
@@ -25,6 +26,7 @@ use crate::review::Review;
 pub use crate::summary::{Mark, with_text};
 pub use about::{About, Fault};
 pub use alert_updated::AlertUpdated;
+pub use dispatched::{Dispatched, Spent};
 pub use finish::Finish;
 pub use loaded_skills::LoadedSkills;
 pub use not_sent::NotSent;
@@ -79,6 +81,8 @@ pub enum Entry {
         recovery: u32,
         calls: Vec<SentCall>,
     },
+    /// Fact: a sub-agent begins.
+    Dispatched(Box<Dispatched>),
     /// Fact: the execution continues with another of the plan's providers.
     Switched {
         /// Index into the plan's providers.
@@ -122,6 +126,9 @@ pub struct ToolResult {
     /// not presented.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub facts: Option<Facts>,
+    /// The cost of the sub-agent whose answer this is; `None` for any other result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent>,
 }
 
 /// serde passes a reference.
@@ -333,6 +340,7 @@ impl Entry {
             | Self::Started { .. }
             | Self::Lost { .. }
             | Self::SentBefore { .. }
+            | Self::Dispatched(_)
             | Self::Switched { .. }
             | Self::Concluding { .. }
             | Self::Elided { .. }
@@ -416,8 +424,20 @@ impl Entry {
         }
     }
 
-    /// The call that this entry starts or loses, or has the result or its summary of.
+    /// The sub-agent that begins.
+    pub fn dispatched(&self) -> Option<&Dispatched> {
+        if let Self::Dispatched(dispatched) = self {
+            Some(dispatched)
+        } else {
+            None
+        }
+    }
+
+    /// The call that this entry starts, loses or dispatches, or has the result or its summary of.
     pub fn call_id(&self) -> Option<&str> {
+        if let Self::Dispatched(dispatched) = self {
+            return Some(&dispatched.call_id);
+        }
         if let Self::Summarised(summary) = self {
             return Some(&summary.call_id);
         }

@@ -13,7 +13,7 @@ pub enum NotSent {
     Unavailable,
     /// The time of the iteration, or that of the session for calls, was used up.
     NoTime,
-    /// The answer has more calls than one may have.
+    /// The answer has more calls than one may have, or the agent more sub-agents.
     TooMany,
     /// The same call was made too often.
     Repeated,

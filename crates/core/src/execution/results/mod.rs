@@ -328,6 +328,7 @@ fn entry(strategy: Strategy, call: &ToolCall, output: ToolOutput) -> Entry {
         whole_bytes: output.whole_bytes,
         not_sent: None,
         facts: output.facts,
+        spent: None,
     };
     if strategy.writes_calls() {
         Entry::Observation(result)

@@ -134,6 +134,7 @@ fn a_model_with_bound_tools_gets_the_outcome_in_a_tool_result() {
             whole_bytes: 0,
             not_sent: None,
             facts: None,
+            spent: None,
         })
     };
     assert_eq!(

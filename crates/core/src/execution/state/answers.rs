@@ -122,9 +122,9 @@ impl State {
         self.results_of_servers().map(|result| result.tool.as_str())
     }
 
-    /// Whether a tool of a server has given a result that is no error.
+    /// Whether a tool of a server has given a result that is no error, or a sub-agent an answer.
     pub(crate) fn has_answer_of_tool(&self) -> bool {
-        self.results_of_servers().any(|result| !result.is_error)
+        self.results_of_servers().any(|result| !result.is_error) || self.has_answer_of_sub_agent()
     }
 
     fn results_of_servers(&self) -> impl Iterator<Item = &ToolResult> {

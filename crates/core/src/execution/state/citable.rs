@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use super::State;
 use crate::built_in::BuiltInTool;
 use crate::execution::cited_events::cited;
+use crate::execution::entry::Entry;
 use crate::plan::ResultForm;
 
 impl State {
-    /// The event numbers that an execution may cite: those of its own results and those that its context cites. `None`
-    /// for a session that began before results had numbers.
+    /// The event numbers that an execution may cite: those of its own results, and those that its context and the
+    /// answers of its sub-agents cite. `None` for a session that began before results had numbers.
     pub(crate) fn citable(&self) -> Option<BTreeSet<u64>> {
         if self.plan().result_form == ResultForm::Bare {
             return None;
@@ -19,9 +20,18 @@ impl State {
             None => self
                 .events()
                 .chain(self.context().map(cited).unwrap_or_default())
+                .chain(self.answers_of_sub_agents().flat_map(cited))
                 .collect(),
         };
         Some(known.into_iter().map(u64::from).collect())
+    }
+
+    /// The answers of sub-agents, as the model has them.
+    pub(crate) fn answers_of_sub_agents(&self) -> impl Iterator<Item = &str> {
+        let results = self.entries.iter().filter_map(Entry::result);
+        results
+            .filter(|result| result.spent.is_some())
+            .map(|result| result.content.as_str())
     }
 
     /// The event numbers of records of earlier investigations and of skills. They may be cited, and prove nothing about

@@ -9,6 +9,7 @@ mod citable;
 mod messages;
 mod provider;
 mod refused_tools;
+mod sub_agents;
 mod summaries;
 mod times;
 
@@ -16,12 +17,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use uuid::Uuid;
 
 pub use self::answers::AnswerSoFar;
 pub use self::messages::{MessageForm, MessageSource};
 use super::conversation::RenderOptions;
 use super::entry::{
-    Answer, Entry, FailureSource, Outcome, SentCall, StopReason, ToolCall, ToolResult, Usage,
+    Answer, Entry, FailureSource, Outcome, SentCall, Spent, StopReason, ToolCall, ToolResult, Usage,
 };
 use super::event_refs::RecordedEntry;
 use super::repeats::Repeats;
@@ -29,6 +31,7 @@ use super::results::plain;
 use super::summaries::{LongResult, long_result};
 use super::unmasked::OriginalArguments;
 use super::window::{ToolBinding, Window};
+use crate::ids::ExecutionId;
 use crate::plan::{AgentPlan, Strategy, ToolSpec};
 use crate::react::{QuoteContext, UntrustedHeaders};
 use crate::read_result;
@@ -36,6 +39,8 @@ use crate::read_result;
 /// The progress of an execution.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
+    /// The execution; nil where nothing depends on it.
+    id: Uuid,
     plan: Arc<AgentPlan>,
     context: Option<String>,
     entries: Vec<Entry>,
@@ -72,6 +77,8 @@ pub struct State {
     ended: Option<Outcome>,
     usage: Usage,
     tool_calls: u32,
+    /// The cost of its sub-agents.
+    spent: Spent,
     window: Window,
     untrusted: UntrustedHeaders,
     was_rejected_as_quotation: bool,
@@ -135,6 +142,13 @@ impl State {
         state
     }
 
+    /// The state of this execution: the ids of its sub-agents depend on it.
+    #[must_use]
+    pub fn of_execution(mut self, id: ExecutionId) -> Self {
+        self.id = id.0;
+        self
+    }
+
     /// Applies one entry, with its time and the number of its event if it has them.
     pub fn apply(&mut self, entry: impl Into<RecordedEntry>) {
         let RecordedEntry {
@@ -196,6 +210,8 @@ impl State {
                     open.started = true;
                 }
             }
+            // Its call stays open until its result.
+            Entry::Dispatched(_) => {}
             Entry::Switched { provider } => self.switch(*provider),
             Entry::Concluding { reason } => {
                 self.concluding = Some(Concluding {
@@ -227,6 +243,7 @@ impl State {
         let is_run = may_run && result.not_sent.is_none();
         self.tool_calls += u32::from(is_run);
         self.has_looked |= is_run && !read_result::is_own(&result.tool);
+        self.add_spent(result.spent);
         self.timeouts = Timeouts::default();
         self.open.retain(|open| open.call.id != result.call_id);
     }

@@ -185,6 +185,7 @@ impl Window {
             | Entry::Started { .. }
             | Entry::Lost { .. }
             | Entry::SentBefore { .. }
+            | Entry::Dispatched(_)
             | Entry::Summarised(_)
             | Entry::Stopped { .. }
             | Entry::Ended { .. } => {}

@@ -64,6 +64,7 @@ impl WindowedModel {
                     calls.iter().map(|call| self.result(&state, call)).collect()
                 }
                 Decision::Summarise(_) => panic!("no summaries"),
+                Decision::Await(_) => panic!("no sub-agents"),
             };
             for entry in entries {
                 let is_result = matches!(entry, Entry::ToolResult(_) | Entry::Observation(_));

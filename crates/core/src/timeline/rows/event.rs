@@ -17,6 +17,8 @@ use crate::readable::{format, results, text};
 const MAX_ERROR_LINES: usize = 10;
 /// Lines of a change of the alert that are shown where there is little room.
 const MAX_UPDATE_LINES: usize = 12;
+/// Lines of a task that are shown where there is little room.
+const MAX_TASK_LINES: usize = 10;
 /// Lines of a question that are shown where there is little room.
 const MAX_QUESTION_LINES: usize = 10;
 
@@ -35,6 +37,11 @@ pub(super) fn row(event: &TimelineEvent, tool: Option<String>, charset: Charset)
             Row::line(Kind::Analysis, "summary", &content).toned(Tone::Good)
         }
         EventType::FinalAnalysis => final_analysis(event, &meta),
+        EventType::AgentDispatched => {
+            let agent = meta.text("agent").unwrap_or_default();
+            let name = format!("dispatched {agent}");
+            Row::new(Kind::Call, name.trim_end(), whole(content, MAX_TASK_LINES))
+        }
         EventType::CodeExecution => code::row(event, &meta, &content),
         EventType::GoogleSearchResult => search("Google Search", &meta, &content),
         EventType::UrlContextResult => search("URL Context", &meta, &content),

@@ -7,6 +7,7 @@
 pub mod meta;
 mod row;
 mod stages;
+mod branches;
 mod calls;
 mod code;
 mod footnotes;
@@ -25,6 +26,7 @@ pub use meta::arguments;
 pub use row::{Body, Kind, Mark, Row, Tone};
 pub use session::title;
 
+use branches::Branches;
 use calls::Calls;
 use meta::Meta;
 use stages::Stages;
@@ -38,6 +40,7 @@ pub struct Rows {
     charset: Charset,
     stages: Stages,
     calls: Calls,
+    branches: Branches,
     /// The last error, with the number of its event.
     last_error: Option<(u32, String)>,
     /// The commit time of the previous event.
@@ -67,6 +70,7 @@ impl Rows {
             self.charset,
         );
         row.call = named.call;
+        row.branch = self.branches.add(event);
         if self.stages.is_minor(event) {
             row = row.toned(Tone::Quiet);
         }
@@ -77,8 +81,14 @@ impl Rows {
             }
         }
         self.last_at = Some(event.created_at);
-        if self.stages.is_team && event.event_type == EventType::FinalAnalysis {
-            "analysis".clone_into(&mut row.name);
+        let is_part = self.stages.is_team || row.branch.is_some();
+        if is_part && event.event_type == EventType::FinalAnalysis {
+            let name = if row.branch.is_some() {
+                "answer"
+            } else {
+                "analysis"
+            };
+            name.clone_into(&mut row.name);
             if let Body::Prose { limit, .. } = &mut row.body {
                 *limit = Some(MAX_PART_LINES);
             }
@@ -107,6 +117,11 @@ pub fn single(event: &TimelineEvent, charset: Charset) -> Row {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::{Value, json};
+    use uuid::Uuid;
+
+    use crate::ids::{ExecutionId, SessionId};
+    use crate::timeline::EventStatus;
 
     const OOM_KILLED: &str =
         include_str!("../../../../../tests/fixtures/timelines/oom_killed.jsonl");
@@ -174,5 +189,52 @@ mod tests {
         assert_eq!(marks(&thinking), []);
         thinking.metadata["signed"] = true.into();
         assert_eq!(marks(&thinking), [Mark::new("signed", Tone::Quiet)]);
+    }
+
+    fn of_execution(
+        seq: u32,
+        execution: u128,
+        event_type: EventType,
+        metadata: Value,
+    ) -> TimelineEvent {
+        TimelineEvent {
+            session_id: SessionId(Uuid::nil()),
+            session_seq: seq,
+            execution_id: Some(ExecutionId(Uuid::from_u128(execution))),
+            sequence_number: None,
+            stage: None,
+            agent: None,
+            iteration: None,
+            attempt: None,
+            event_type,
+            status: EventStatus::Completed,
+            content: "x".to_owned(),
+            metadata,
+            created_at: DateTime::UNIX_EPOCH,
+            truncated: false,
+        }
+    }
+
+    #[test]
+    fn the_rows_of_a_sub_agent_name_the_event_that_began_it() {
+        let begun = |child: u128| json!({"execution_id": ExecutionId(Uuid::from_u128(child))});
+        let events = [
+            of_execution(1, 1, EventType::AgentDispatched, begun(2)),
+            of_execution(2, 1, EventType::AgentDispatched, begun(3)),
+            of_execution(3, 3, EventType::LlmToolCall, Value::Null),
+            of_execution(4, 2, EventType::FinalAnalysis, Value::Null),
+            of_execution(5, 1, EventType::FinalAnalysis, Value::Null),
+            // Metadata of another version leads nowhere.
+            of_execution(6, 1, EventType::AgentDispatched, json!({"execution_id": 7})),
+        ];
+        let mut rows = Rows::default();
+        let rows: Vec<Row> = events.iter().map(|event| rows.row(event)).collect();
+        let branches: Vec<Option<u32>> = rows.iter().map(|row| row.branch).collect();
+        assert_eq!(branches, [None, None, Some(2), Some(1), None, None]);
+        let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!(
+            names.get(3..5),
+            Some(["answer", "final analysis"].as_slice())
+        );
     }
 }

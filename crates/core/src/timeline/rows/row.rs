@@ -28,6 +28,8 @@ pub struct Row {
     pub call: Option<u32>,
     /// The numbers of the events of the calls that had no result yet when another worker took the session over.
     pub open_calls: Vec<u32>,
+    /// The number of the event that began the sub-agent of this row; `None` for any other row.
+    pub branch: Option<u32>,
 }
 
 impl Row {
@@ -52,6 +54,7 @@ impl Row {
             totals: String::new(),
             call: None,
             open_calls: Vec::new(),
+            branch: None,
         }
     }
 

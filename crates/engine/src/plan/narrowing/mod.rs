@@ -6,7 +6,7 @@ use super::agent_tools::agent_tools;
 use super::error::PlanError;
 use super::planner::callable;
 use super::route::Route;
-use super::stage_agents::agents_with_settings;
+use super::stage_agents::all_agents;
 use crate::ports::Listing;
 use tarsy_config::{AlertRoute, Config, ToolPattern};
 use tarsy_core::plan::ToolSpec;
@@ -104,11 +104,11 @@ fn known_pattern(config: &Config, text: &str) -> Result<ToolPattern, PlanError> 
         })
 }
 
-/// Whether an agent of the chain may call this tool.
+/// Whether an agent of the chain, or a sub-agent, may call this tool.
 fn may_be_called(config: &Config, route: &Route<'_>, tool: &ToolSpec) -> bool {
-    agents_with_settings(config, route.chain).any(|(_, settings)| {
-        let callable = agent_tools(config, &settings, std::slice::from_ref(tool));
-        !callable.tools.is_empty()
+    all_agents(config, route.chain).iter().any(|agent| {
+        let callable = agent_tools(config, &agent.settings, std::slice::from_ref(tool));
+        !callable.tools.is_empty() && (agent.may_change || tool.read_only)
     })
 }
 

@@ -3,9 +3,12 @@
 //! The caller [chooses](super::route::choose) the chain, lists the tools of
 //! [its servers](super::route::servers_of), and [plans](plan).
 
+mod sub_agents;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
+pub(super) use self::sub_agents::SubAgents;
 use super::agent_tools::{AgentTools, agent_tools, servers_for};
 use super::error::{PlanError, undefined};
 use super::past;
@@ -24,8 +27,8 @@ use tarsy_core::alert::Alert;
 use tarsy_core::load_skill;
 use tarsy_core::missing_tools::{without_servers, without_tools};
 use tarsy_core::plan::{
-    AgentPlan, AnswerCheck, FORMAT_VERSION, Plan, ProviderPlan, REVIEW_VERSION, ResultForm,
-    StagePlan, Strategy, SuccessPolicy, ToolNames, ToolSpec,
+    AgentPlan, AnswerCheck, FORMAT_VERSION, Limits, Plan, ProviderPlan, REVIEW_VERSION, ResultForm,
+    SUB_AGENTS_VERSION, StagePlan, Strategy, SuccessPolicy, ToolNames, ToolSpec,
 };
 use tarsy_core::prompt::{Briefing, PromptOptions, Prompts, ServerAbout, prompts};
 use tarsy_core::read_result;
@@ -54,12 +57,15 @@ pub fn plan(
                 .agents
                 .get(&agent.name)
                 .ok_or_else(|| undefined("agent", &agent.name))?;
+            let given = Given { alert, material };
+            let sub_agents = sub_agents::plans(config, &agent.name, &settings, &given, &listing)?;
             let request = AgentRequest {
                 name: &name,
                 instructions: &defined.instructions,
                 settings: &settings,
                 material,
                 reader: read_result::spec(),
+                sub_agents,
             };
             agent_plan(
                 config,
@@ -87,15 +93,9 @@ pub fn plan(
             )?);
         }
     }
-    let review = review::stage(config, route.chain, alert, &stages)?;
-    let version = if review.is_some() {
-        REVIEW_VERSION
-    } else {
-        FORMAT_VERSION
-    };
-    stages.extend(review);
+    stages.extend(review::stage(config, route.chain, alert, &stages)?);
     Ok(Plan {
-        version,
+        version: version(&stages),
         chain: route.name.to_owned(),
         route: None,
         stages,
@@ -104,8 +104,20 @@ pub fn plan(
     })
 }
 
+/// The lowest version that can run these stages.
+fn version(stages: &[StagePlan]) -> u32 {
+    let mut agents = stages.iter().flat_map(|stage| &stage.agents);
+    if agents.any(|agent| !agent.sub_agents.is_empty()) {
+        SUB_AGENTS_VERSION
+    } else if stages.iter().any(|stage| stage.review.is_some()) {
+        REVIEW_VERSION
+    } else {
+        FORMAT_VERSION
+    }
+}
+
 /// Adds the skill that takes the place of the runbook.
-fn with_runbook(texts: Prompts, material: &Material<'_>) -> Prompts {
+pub(super) fn with_runbook(texts: Prompts, material: &Material<'_>) -> Prompts {
     match material.runbook_skill {
         Some(skill) => Prompts {
             user: skill_sections::with_runbook(&texts.user, skill),
@@ -116,9 +128,9 @@ fn with_runbook(texts: Prompts, material: &Material<'_>) -> Prompts {
 }
 
 /// The alert and the texts that the stages of an investigation share.
-struct Given<'a> {
-    alert: &'a Alert,
-    material: &'a Material<'a>,
+pub(super) struct Given<'a> {
+    pub(super) alert: &'a Alert,
+    pub(super) material: &'a Material<'a>,
 }
 
 /// The stage that combines the findings of `stage`. Its agent need not be defined.
@@ -140,6 +152,7 @@ fn synthesis_stage(
         settings: &settings,
         material: &given.material.without_runbook(),
         reader: read_result::spec(),
+        sub_agents: SubAgents::default(),
     };
     let agent = agent_plan(
         config,
@@ -163,6 +176,7 @@ pub(super) struct AgentRequest<'a> {
     pub(super) material: &'a Material<'a>,
     /// The built-in tool that reads results again.
     pub(super) reader: ToolSpec,
+    pub(super) sub_agents: SubAgents,
 }
 
 /// Makes the plan of one agent; `prompts` writes its prompts.
@@ -183,26 +197,25 @@ pub(super) fn agent_plan(
         mut tools,
         left_out,
     } = agent_tools(config, settings, &listing.tools);
+    tools.extend(request.sub_agents.tool());
     let mut missing = names_of(&listing.unavailable);
-    missing.retain(|server| servers.contains(server));
+    missing
+        .retain(|server| servers.contains(server) || request.sub_agents.servers.contains(server));
     let providers = providers(config, settings, &tools)?;
     let summaries = summaries::plan(config, settings, &servers, &providers)?;
     let skills = skills::of_agent(settings, request.material.skills, &tools);
-    let references: Vec<SkillRef> = skills
-        .loadable
-        .iter()
-        .map(|skill| skill.reference())
-        .collect();
+    let loadable = skills.loadable.iter();
+    let references: Vec<SkillRef> = loadable.map(|skill| skill.reference()).collect();
     // An agent without tools has no results to read again, and looks nothing up.
     if !tools.is_empty() {
-        tools.push(request.reader.clone());
-        if !references.is_empty() {
-            tools.push(load_skill::spec(&references));
-        }
-        tools.extend(past::tool(settings));
+        tools.extend(own_tools(request, &references));
         tools.sort_by(|one, other| one.name.cmp(&other.name));
     }
-    let limits = limits(settings);
+    let limits = Limits {
+        max_agents: request.sub_agents.max_agents,
+        ..limits(settings)
+    };
+    let sections = skills.sections(strategy) + &request.sub_agents.section(strategy);
     let abouts = abouts(config, &servers);
     let several_actions = settings.several_actions.unwrap_or(false) && strategy.writes_calls();
     let briefing = Briefing {
@@ -213,7 +226,7 @@ pub(super) fn agent_plan(
         max_iterations: limits.max_iterations,
         runbooks: &config.runbooks.listed(),
         fetched: request.material.runbook,
-        skills: &skills.sections(strategy),
+        skills: &sections,
         options: PromptOptions {
             abouts: &abouts,
             native_tools: providers.first().map_or(&[], |first| &first.native_tools),
@@ -248,7 +261,18 @@ pub(super) fn agent_plan(
         several_actions,
         skills: references,
         past: past::plan(settings),
+        sub_agents: request.sub_agents.plans.clone(),
     })
+}
+
+/// The tools of tarsy for an agent with tools, without the one for its sub-agents.
+fn own_tools(request: &AgentRequest<'_>, skills: &[SkillRef]) -> Vec<ToolSpec> {
+    let mut tools = vec![request.reader.clone()];
+    if !skills.is_empty() {
+        tools.push(load_skill::spec(skills));
+    }
+    tools.extend(past::tool(request.settings));
+    tools
 }
 
 /// The operators' words about these servers.

@@ -104,6 +104,7 @@ fn a_plan_freezes_the_settings_of_all_levels() {
         max_tool_result_tokens: 8_000,
         max_tokens,
         max_calls: 64,
+        max_agents: 0,
     };
     let agent = |name: &str,
                  strategy,

@@ -282,12 +282,7 @@ impl<T: Tools> SessionPlanner<T> {
             facts.insert("route".to_owned(), route.clone().into());
         }
         // A watcher needs the names before the agents begin, for its columns.
-        let agents: Vec<&str> = plan
-            .stages
-            .iter()
-            .flat_map(|stage| &stage.agents)
-            .map(|a| a.name.as_str())
-            .collect();
+        let agents: Vec<&str> = plan.agents().map(|agent| agent.name.as_str()).collect();
         if agents.len() > 1 {
             facts.insert("agents".to_owned(), agents.into());
         }
@@ -413,9 +408,7 @@ fn describe_past(started: &mut EventDraft, past: &Past) {
 }
 
 fn agents_without_tools(plan: &Plan) -> impl Iterator<Item = &AgentPlan> {
-    plan.stages
-        .iter()
-        .flat_map(|stage| &stage.agents)
+    plan.agents()
         .map(AsRef::as_ref)
         .filter(|agent: &&AgentPlan| agent.omitted_tools > 0)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::Execution;
+use super::{Execution, sub_agents};
 use crate::ports::{Appended, Checkpoint, ExecutionRecord, Feed, Journal, RunStatus, StoreError};
 use crate::run::control::{Interrupted, ReleaseReason, STORE_BOUND};
 use crate::run::instruments;
@@ -99,7 +99,12 @@ impl<W: World> Execution<W> {
             .entries
             .iter()
             .any(|entry| matches!(entry, Entry::Ended { .. }));
-        instruments::facts(self.ids(), &self.state, &checkpoint.entries);
+        let facts = match checkpoint.entries.as_slice() {
+            // The answer of a sub-agent is no analysis.
+            [facts @ .., Entry::Ended { .. }] if self.record.agent_no == 0 => facts,
+            facts => facts,
+        };
+        instruments::facts(self.ids(), &self.state, facts);
         for recorded in RecordedEntry::all(checkpoint.entries, numbers, Some(checkpoint.at)) {
             self.state.apply(recorded);
         }
@@ -147,6 +152,7 @@ impl<W: World> Execution<W> {
             self.attempts.count(iteration)
         };
         let (status, error) = status_after(&entries);
+        let sub_agents = sub_agents::begun(self.state.plan(), &entries);
         Checkpoint {
             execution_id: self.id,
             number: self.record.checkpoint + 1,
@@ -160,6 +166,7 @@ impl<W: World> Execution<W> {
             events,
             model_calls,
             tool_calls,
+            sub_agents,
         }
     }
 }

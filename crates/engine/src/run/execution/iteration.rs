@@ -42,7 +42,7 @@ impl Iteration {
     pub(super) fn resumed(state: &State) -> Self {
         let is_running = matches!(
             decide(state),
-            Decision::RunTools(_) | Decision::Summarise(_)
+            Decision::RunTools(_) | Decision::Await(_) | Decision::Summarise(_)
         );
         let answer = state
             .entries()

@@ -4,6 +4,7 @@ mod attempts;
 mod before_call;
 mod commit;
 mod iteration;
+mod sub_agents;
 mod summaries;
 mod time_budget;
 
@@ -66,6 +67,8 @@ pub(super) struct Execution<W: World> {
     attempt: u32,
     /// The time when the provider accepts the next call, after it has refused one.
     retry_at: Option<Instant>,
+    /// The executions of sub-agents that an earlier run has dispatched, as the store had them then.
+    sub_agents: Vec<ExecutionRecord>,
 }
 
 /// The outcome of one model call.
@@ -89,6 +92,8 @@ pub(super) struct Assignment {
     pub(super) recoveries: Vec<Recovery>,
     /// The time that the session keeps while its stage runs.
     pub(super) reserve: Reserve,
+    /// The executions of sub-agents that it has dispatched.
+    pub(super) sub_agents: Vec<ExecutionRecord>,
 }
 
 impl<W: World> Execution<W> {
@@ -106,7 +111,7 @@ impl<W: World> Execution<W> {
             0 => Vec::new(),
             _ => ports.journal.entries(lease.session_id, id).await?,
         };
-        let state = State::replay(assignment.plan, assignment.context, entries);
+        let state = State::replay(assignment.plan, assignment.context, entries).of_execution(id);
         let iteration = Iteration::resumed(&state);
         // In the first epoch no earlier owner can have tried a call.
         let recorded = match lease.epoch {
@@ -123,6 +128,7 @@ impl<W: World> Execution<W> {
             record,
             on_resolved: assignment.on_resolved,
             owed: recovery::owed(&state, id, &assignment.recoveries),
+            sub_agents: assignment.sub_agents,
             iteration,
             attempts: Attempts::new(&state, recorded),
             attempt: 1,
@@ -175,6 +181,11 @@ impl<W: World> Execution<W> {
                 Decision::CallModel(call) => self.call_model(call).await?,
                 Decision::RunTools(calls) => {
                     Box::pin(self.run_tools(calls)).instrument(span).await?
+                }
+                Decision::Await(awaited) => {
+                    Box::pin(self.await_sub_agents(awaited))
+                        .instrument(span)
+                        .await?
                 }
                 Decision::Summarise(long) => {
                     Box::pin(self.summarise(long)).instrument(span).await?

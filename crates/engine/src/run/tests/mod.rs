@@ -14,6 +14,7 @@ mod results;
 mod review;
 mod skills;
 mod strategies;
+mod sub_agents;
 mod survival;
 mod time_budget;
 

@@ -26,6 +26,9 @@ impl<T: Tools, J: Journal> Batch<'_, T, J> {
             BuiltInTool::ReadResult => self.read_result(arguments).await?,
             BuiltInTool::PastInvestigations => self.past(arguments).await?,
             BuiltInTool::LoadSkill => self.load_skill(arguments).await?,
+            // A dispatch of an agent with sub-agents never gets here: its decision awaits them.
+            // The decision dispatches it before a batch is made.
+            BuiltInTool::DispatchAgent => Err("there is no agent to dispatch.".to_owned()),
         };
         let is_error = answer.is_err();
         let content = answer.unwrap_or_else(|fault| fault);

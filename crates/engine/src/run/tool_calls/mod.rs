@@ -235,6 +235,26 @@ fn record(performed: &mut Performed, completed: Completed, plan: &AgentPlan) {
     });
 }
 
+/// Records the answer to a call that no server was asked for.
+pub(super) fn record_answer(
+    performed: &mut Performed,
+    call: ToolCall,
+    answer: ToolReply,
+    duration: Duration,
+    plan: &AgentPlan,
+) {
+    let end = CallEnd::Replied(answer);
+    record(
+        performed,
+        Completed {
+            call,
+            end,
+            duration,
+        },
+        plan,
+    );
+}
+
 fn not_run(reason: &'static str) {
     metrics::counter!("tarsy_tool_calls_not_run_total", "reason" => reason).increment(1);
 }

@@ -6,10 +6,12 @@
 //! | `[[drill.jobs#1]]` | the number of the tool's first result |
 //! | `[[drill.jobs, drill.pods]]` | the numbers of two tools |
 //! | `[[*]]` | the number of the last result of any tool |
-//! | `[[changes:2]]` | the second number that the analysis of the agent `changes` cites, for a synthesis |
+//! | `[[changes:2]]` | the second number that `changes` cites: an analysis for a synthesis, or a sub-agent |
 //! | `{execution}` | the id of the request's execution, which distinguishes the calls of several executions |
 //!
 //! A recording cannot contain these values, because they differ between sessions.
+
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
@@ -17,6 +19,7 @@ use crate::proto::{ASSISTANT, ConversationMessage, GenerateRequest};
 use tarsy_core::execution::event_refs::{cited, event_in_heading};
 use tarsy_core::prompt::context_in;
 use tarsy_core::react;
+use tarsy_core::sub_agents::TOOL as DISPATCH;
 use tarsy_drill::transcript::{Chunk, RecordedAnswer};
 
 /// The placeholder of the execution id.
@@ -86,7 +89,10 @@ impl EventNumbers {
             .filter_map(|message| context_in(&message.content));
         Self {
             results: numbers(messages),
-            citations: contexts.flat_map(citations).collect(),
+            citations: contexts
+                .flat_map(citations)
+                .chain(answers_of_sub_agents(messages))
+                .collect(),
         }
     }
 
@@ -121,6 +127,31 @@ fn citations(context: &str) -> Vec<(String, u32)> {
             let cited = agent.map(|agent| (agent.to_owned(), number));
             found.extend(cited.filter(|cited| !found.contains(cited)));
         }
+    }
+    found
+}
+
+/// The numbers that the answer of each sub-agent cites, in order. The call of the answer names the agent.
+fn answers_of_sub_agents(messages: &[ConversationMessage]) -> Vec<(String, u32)> {
+    let mut agents = BTreeMap::new();
+    let mut found = Vec::new();
+    for message in messages {
+        for call in message
+            .tool_calls
+            .iter()
+            .filter(|call| call.name == DISPATCH)
+        {
+            let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+            let agent = arguments.get("agent").and_then(Value::as_str);
+            agents.insert(call.id.as_str(), agent.unwrap_or_default().to_owned());
+        }
+        let Some(agent) = agents.get(message.tool_call_id.as_str()) else {
+            continue;
+        };
+        // The first line has the number of the result itself.
+        let answer = message.content.split_once('\n');
+        let numbers = cited(answer.map_or("", |(_, answer)| answer)).into_iter();
+        found.extend(numbers.map(|number| (agent.clone(), number)));
     }
     found
 }
@@ -169,6 +200,7 @@ fn cite(text: &str, shown: &EventNumbers) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proto::ToolCall;
     use tarsy_core::prompt::with_context;
 
     fn message(role: &str, tool_name: &str, content: &str) -> ConversationMessage {
@@ -254,6 +286,31 @@ mod tests {
                 &[message("user", "", &user)]
             ),
             "[31, 29] [44] [changes] [nobody]"
+        );
+    }
+
+    #[test]
+    fn an_agent_cites_the_numbers_that_its_sub_agents_cite() {
+        let call = |id: &str, agent: &str| ToolCall {
+            id: id.into(),
+            name: DISPATCH.into(),
+            arguments: format!(r#"{{"agent": "{agent}", "task": "look [3]"}}"#),
+        };
+        let answer = |id: &str, content: &str| ConversationMessage {
+            tool_call_id: id.into(),
+            ..message("tool", DISPATCH, content)
+        };
+        let messages = [
+            ConversationMessage {
+                tool_calls: vec![call("c1", "logs"), call("c2", "db")],
+                ..message("assistant", "", "")
+            },
+            answer("c1", "[event 20]\n    Found:\n    - slow [9, 11]"),
+            answer("c2", "[event 21]\n    Found:\n    - locks [14]"),
+        ];
+        assert_eq!(
+            filled_text("[[logs:1]] [[logs:2]] [[db:1]] [[db:2]]", &messages),
+            "[9] [11] [14] [db]"
         );
     }
 }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use diesel::dsl::sql;
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
+use diesel::sql_types::{Integer, Nullable};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -14,6 +16,7 @@ use crate::reads::{record, result};
 use crate::rows::number;
 use crate::schema::{agent_executions, alert_sessions, llm_interactions, session_plans};
 use tarsy_core::execution::decide::Purpose;
+use tarsy_core::execution::dispatch::plan_of;
 use tarsy_core::execution::event_refs::RecordedEntry;
 use tarsy_core::execution::request::rebuilt::{CallSite, StoredCall};
 use tarsy_core::ids::SessionId;
@@ -29,7 +32,13 @@ struct Row {
     call_no: i32,
     stage_no: i32,
     agent_no: i32,
+    /// The number of the agent that dispatched it; null for an agent of a stage.
+    parent_no: Option<i32>,
 }
+
+/// The number of the parent in its stage.
+const PARENT_NO: &str = "(SELECT p.agent_no FROM agent_executions p \
+    WHERE p.session_id = agent_executions.session_id AND p.execution_id = agent_executions.parent_execution_id)";
 
 impl Store {
     /// The model calls of a session in the order in which they were stored; `None` if there is no such session.
@@ -118,6 +127,7 @@ fn rows(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<Row>> {
             call::call_no,
             agent_executions::stage_no,
             agent_executions::agent_no,
+            sql::<Nullable<Integer>>(PARENT_NO),
         ))
         .load(connection)
 }
@@ -216,9 +226,17 @@ fn agent(plan: Option<Value>, row: &Row) -> Result<Arc<AgentPlan>, String> {
         ));
     }
     let stage_no = number::from_int(row.stage_no);
-    let agent_no = number::from_int(row.agent_no);
-    plan.stage(stage_no)
+    let agent_no = number::from_int(row.parent_no.unwrap_or(row.agent_no));
+    let agent = plan
+        .stage(stage_no)
         .and_then(|stage| stage.agent(agent_no))
-        .map(Arc::clone)
-        .ok_or_else(|| format!("stage {stage_no} of the plan has no agent number {agent_no}"))
+        .ok_or_else(|| format!("stage {stage_no} of the plan has no agent number {agent_no}"))?;
+    if row.parent_no.is_none() {
+        return Ok(Arc::clone(agent));
+    }
+    // The task is in the journal, as the whole first message is.
+    let name = &row.call.agent;
+    plan_of(agent, name, "")
+        .map(Arc::new)
+        .ok_or_else(|| format!("agent number {agent_no} of the plan has no sub-agent {name}"))
 }

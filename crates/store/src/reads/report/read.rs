@@ -329,15 +329,23 @@ fn citations(
         .unwrap_or_default())
 }
 
-/// The executions, each with the number of its stage.
+/// The executions, each with the number of its stage; those of sub-agents come after those of the stage.
 fn executions(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<(i32, ExecutionReport)>> {
     agent_executions::table
         .filter(agent_executions::session_id.eq(id))
-        .order((agent_executions::stage_no, agent_executions::agent_no))
+        .order((
+            agent_executions::stage_no,
+            agent_executions::parent_execution_id.is_not_null(),
+            agent_executions::agent_no,
+            agent_executions::started_at,
+            agent_executions::execution_id,
+        ))
         .select((
             agent_executions::stage_no,
             (
                 agent_executions::execution_id,
+                agent_executions::parent_execution_id,
+                agent_executions::parent_call_id,
                 agent_executions::agent,
                 agent_executions::strategy,
                 agent_executions::status,

@@ -13,7 +13,9 @@ use tarsy_core::ids::SessionId;
 use tarsy_core::intake::headers::ASKED_BY;
 use tarsy_core::readable::format;
 use tarsy_reports::words::retry_of;
-use tarsy_reports::{AlertReport, ExecutionReport, ModelReport, SeenBefore, SessionReport};
+use tarsy_reports::{
+    AlertReport, ExecutionReport, ModelReport, SeenBefore, SessionReport, StageReport,
+};
 
 /// Labels that are shown; all of them are in the body.
 const MAX_LABELS: usize = 24;
@@ -148,7 +150,7 @@ fn agents(session: &SessionReport, page: &Session<'_>) -> Markup {
     let executions: Vec<&ExecutionReport> = session
         .stages
         .iter()
-        .flat_map(|stage| &stage.executions)
+        .flat_map(StageReport::ordered)
         .collect();
     let usage = tokens(session);
     let if_any = |tokens: i64, word: &str| {
@@ -168,7 +170,7 @@ fn agents(session: &SessionReport, page: &Session<'_>) -> Markup {
                 } }
                 tbody { @for execution in executions {
                     tr {
-                        td { (brief(&execution.agent, 60)) } td { (plain(execution.status.as_str())) }
+                        td { @if execution.is_sub_agent() { "└ " } (brief(&execution.agent, 60)) } td { (plain(execution.status.as_str())) }
                         td.num { (execution.iteration) } td.num { (execution.tool_calls) }
                         td.num { (took(execution, page)) }
                     }

@@ -8,6 +8,7 @@ mod row;
 mod opened;
 mod chart;
 mod fold;
+mod branch;
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -22,6 +23,7 @@ use tarsy_core::timeline::rows::{Kind, Row, Rows, Tone};
 use tarsy_core::timeline::{EventType, TimelineEvent};
 use tarsy_reports::AlertReport;
 
+pub(crate) use self::branch::Branch;
 pub(crate) use self::fold::{Part, fold};
 pub(crate) use self::opened::{json, whole_event};
 pub(crate) use self::row::{folded, step};
@@ -69,6 +71,8 @@ pub(crate) struct Step<'a> {
     /// The call of the result.
     pub call: Option<AnsweredCall<'a>>,
     pub(crate) is_cited: bool,
+    /// The steps of the sub-agent that the event begins.
+    pub(crate) branch: Branch,
 }
 
 /// A call that has a result.
@@ -243,6 +247,7 @@ pub(crate) fn steps<'a>(
             row,
             call: None,
             is_cited,
+            branch: Branch::default(),
         };
         match answered {
             // The result takes the place of its call, so that both are one row.
@@ -261,6 +266,7 @@ pub(crate) fn steps<'a>(
             }
         }
     }
+    branch::grow(&mut steps);
     match view {
         View::Steps | View::All => {}
         View::Cited => steps.retain(|step| step.is_cited),

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{Bodies, Context, Step, chart};
+use super::{Bodies, Context, Step, branch, chart};
 use crate::markdown;
 use crate::shell::words::{brief, sources, whole};
 use serde_json::Value;
@@ -22,14 +22,16 @@ pub(super) fn texts(step: &Step<'_>, context: &Context) -> Option<Markup> {
     if !has_more(step) {
         return None;
     }
-    Some(match context.bodies {
+    let texts = match context.bodies {
         Bodies::InPage => body(step, context),
         Bodies::Linked => linked(step, context),
-    })
+    };
+    Some(html! { (texts) (branch::list(&step.branch)) })
 }
 
 fn has_more(step: &Step<'_>) -> bool {
     step.is_call()
+        || step.event.event_type == EventType::AgentDispatched
         || match &step.row.body {
             Body::Line(_) => step.event.content.contains('\n') || !step.row.sources.is_empty(),
             Body::Whole { text, .. } => {

@@ -22,7 +22,7 @@ pub(crate) fn step(step: &Step<'_>, context: &Context) -> Markup {
     let number = step.event.session_seq;
     let line = line(step, context);
     html! {
-        li class={ "r " (class(step)) @if step.is_cited { " cited" } } id={ "r" (step.first()) } data-n=(number) {
+        li class={ "r " (class(step)) @if step.is_cited { " cited" } @if step.row.branch.is_some() { " sub" } } id={ "r" (step.first()) } data-n=(number) {
             a.n href={ "#" (number) } {
                 @if let Some(call) = &step.call { small { (call.event.session_seq) "›" } }
                 (number)
@@ -107,7 +107,7 @@ fn open_calls(row: &Row) -> Markup {
 }
 
 /// The text of a row in one line, as a terminal shows it.
-fn words(row: &Row) -> String {
+pub(super) fn words(row: &Row) -> String {
     let text = match &row.body {
         Body::Line(line) if line.is_empty() => row.totals.clone(),
         Body::Line(line) | Body::Result { line, .. } => line.clone(),

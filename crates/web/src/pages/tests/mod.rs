@@ -1,5 +1,6 @@
 //! Tests of the pages without a browser: what they show, that no text becomes markup, and how large they are.
 
+mod branches;
 mod calls;
 mod rows;
 mod screens;

@@ -1,6 +1,7 @@
 //! Checkpoints and steps are written once, completely, and without a gap in the event numbers.
 
 mod stages;
+mod sub_agents;
 mod tails;
 
 use diesel::connection::SimpleConnection;
@@ -74,6 +75,7 @@ async fn a_result_has_the_number_of_its_event_also_when_sent_again_or_read_later
             whole_bytes: 0,
             not_sent: None,
             facts: None,
+            spent: None,
         })
     };
     let event = |id: &str| EventDraft::new(EventType::ToolResult, id, json!({"call_id": id}));
@@ -282,6 +284,7 @@ async fn a_step_that_is_sent_twice_is_written_once() {
             }],
         }],
         recoveries: vec![],
+        sub_agents: vec![],
     };
     assert_eq!(store.load(lease.session_id).await.unwrap(), record);
     let events = store.events(lease.session_id, 0, 10).await.unwrap();

@@ -90,6 +90,7 @@ async fn the_first_stage_begins_with_the_session_once_and_a_question_comes_befor
             updates: 0,
             stages: vec![stage],
             recoveries: Vec::new(),
+            sub_agents: Vec::new(),
         };
         assert_eq!(store.load(id).await.unwrap(), expected);
         // The step that begins it is committed: sent again, it changes nothing.

@@ -95,7 +95,8 @@ fn is_call(call: &Value, sent: &ToolSent) -> bool {
         .as_str()
         .and_then(|text| serde_json::from_str::<Value>(text).ok());
     let step = arguments.and_then(|arguments| arguments["step"].as_i64());
-    call["tool"].as_str() == Some(&format!("chaos.{}", sent.tool)) && step == Some(sent.step)
+    let name = call["tool"].as_str().and_then(|tool| tool.split_once('.'));
+    name.is_some_and(|(_, tool)| tool == sent.tool) && step == Some(sent.step)
 }
 
 pub(super) fn a_resume_repeats_only_calls_in_flight(

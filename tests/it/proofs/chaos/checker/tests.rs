@@ -542,6 +542,42 @@ fn a_call_that_no_model_wrote_and_a_half_analysis_are_found() {
 }
 
 #[test]
+fn a_sub_agent_without_one_journal_and_one_result_is_found() {
+    let child = Uuid::from_u128(10);
+    let with = |dispatched: usize, results: usize, end: &str| {
+        broken(|f| {
+            let dispatch = || {
+                let body = json!({"agent": "db", "execution_id": child.to_string()});
+                entry(8, 2, "dispatched", Some("c"), body)
+            };
+            let ended = Entry {
+                execution_id: child,
+                ..entry(1, 1, end, None, json!({}))
+            };
+            let of_parent = f.entries.get_mut(&RUN).unwrap();
+            let before = of_parent.pop().unwrap();
+            of_parent.extend(std::iter::repeat_with(dispatch).take(dispatched));
+            let result = || entry(9, 2, "tool_result", Some("c"), json!({}));
+            of_parent.extend(std::iter::repeat_with(result).take(results));
+            of_parent.push(before);
+            f.entries.insert(child, vec![ended]);
+        })
+        .contains(&3)
+    };
+    let cases = [
+        (1, 1, "ended"),
+        (2, 1, "ended"),
+        (1, 0, "ended"),
+        (1, 2, "ended"),
+        (1, 1, "answer"),
+    ];
+    assert_eq!(
+        cases.map(|(dispatched, results, end)| with(dispatched, results, end)),
+        [false, true, true, true, true]
+    );
+}
+
+#[test]
 fn a_failed_process_is_found() {
     assert_eq!(
         broken(|f| f.wrong.push("w1-1 panicked at …".to_owned())),

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::driver::Browser;
-use super::{OVERFLOW, web_of};
 use crate::faults::survive::settled;
 use crate::support::system::{Setup, TestSystem};
+use crate::web::browser::driver::Browser;
+use crate::web::browser::{OVERFLOW, web_of};
 
 const CHAIN: &str = "
 agents: {sre: {}}

@@ -1,9 +1,9 @@
 //! Tests of model calls in the browser: from the page of a session to its calls, to one of them, to a result.
 
-use super::accessible::in_each_width;
-use super::driver::Browser;
-use super::{OVERFLOW, web_of};
 use crate::support::system::TestSystem;
+use crate::web::browser::accessible::in_each_width;
+use crate::web::browser::driver::Browser;
+use crate::web::browser::{OVERFLOW, web_of};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_person_opens_the_calls_of_a_session_one_of_them_and_a_result() {

@@ -1,9 +1,9 @@
 //! The search in a session in the browser: from the page to its results, and back to an event.
 
-use super::accessible::in_each_width;
-use super::driver::Browser;
-use super::{OVERFLOW, web_of};
 use crate::support::system::TestSystem;
+use crate::web::browser::accessible::in_each_width;
+use crate::web::browser::driver::Browser;
+use crate::web::browser::{OVERFLOW, web_of};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_person_searches_in_a_session_and_follows_a_result_to_its_event() {

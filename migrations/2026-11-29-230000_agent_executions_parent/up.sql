@@ -1,0 +1,6 @@
+-- The parents of sub-agents. Only adds columns, and the table is not rewritten: workers of the version before leave them
+-- empty, and they run no plan with sub-agents. No foreign key, as for every row that a fenced statement writes.
+ALTER TABLE agent_executions ADD COLUMN parent_execution_id uuid, ADD COLUMN parent_call_id text;
+COMMENT ON COLUMN agent_executions.parent_execution_id IS 'The execution that dispatched this one; empty for an agent of a stage, which alone decides how its stage ends. A sub-agent has the agent_no 0.';
+COMMENT ON COLUMN agent_executions.parent_call_id IS 'The call of the parent that it answers.';
+COMMENT ON COLUMN timeline_events.event_type IS 'Not checked here: Postgres parses a list of words again for each statement. The program writes llm_thinking, llm_response, llm_tool_call, tool_result, mcp_tool_call, mcp_tool_summary, error, user_question, executive_summary, final_analysis, agent_dispatched, code_execution, google_search_result, url_context_result, provider_fallback, session_started, session_resumed, stage_started, stage_completed, alert_joined, alert_resolved, alert_acknowledged, alert_updated, session_completed, session_failed, session_cancelled, session_timed_out, joined. It shows any other word as it is.';
