@@ -40,6 +40,13 @@ pub fn unknown(config: &Config, library: &Library) -> Vec<String> {
             }
         }
     }
+    for route in config.routes.iter() {
+        for name in &route.required_skills {
+            if library.named(name).is_none() {
+                unknown.push(format!("routes.{}: there is no skill {name}", route.name));
+            }
+        }
+    }
     for default in &config.runbooks.default {
         if let Some(name) = &default.skill
             && library.named(name).is_none()

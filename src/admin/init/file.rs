@@ -71,6 +71,9 @@ agents:
   sre:
     instructions: |
       Look at recent changes first: deployments, configuration, traffic.
+
+# Notes of your own about how to look at something, one file each: docs/skills.md.
+# skills: {directories: [/etc/tarsy/skills]}
 ";
 
 /// The providers of the file; the first one is the default, the others follow when it fails.

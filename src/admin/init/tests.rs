@@ -357,6 +357,7 @@ async fn a_cluster_without_the_server_gives_a_comment_that_becomes_a_section() {
         let (before, section) = text.split_once("# mcp_servers:").unwrap();
         let section = section.replace("\n#   ", "\n  ").replace("\n# ", "\n");
         let section = section.replace("\nWho investigates", "\n# Who investigates");
+        let section = section.replace("\nNotes of your own", "\n# Notes of your own");
         let config =
             Config::parse("f", &format!("{before}mcp_servers:{section}"), &|_| None).unwrap();
         assert_eq!(

@@ -17,6 +17,8 @@ pub struct Material<'a> {
     pub runbook_skill: Option<&'a Skill>,
     /// The present skills.
     pub skills: &'a [Arc<Skill>],
+    /// The names of the skills that the alert's route requires.
+    pub required: &'a [String],
 }
 
 impl Material<'_> {
@@ -33,22 +35,29 @@ impl Material<'_> {
 /// The skills of an agent with these settings and tools. An agent without tools can load none.
 pub(super) fn of_agent(
     settings: &Settings,
-    skills: &[Arc<Skill>],
+    material: &Material<'_>,
     tools: &[ToolSpec],
 ) -> AgentSkills {
-    let names = settings.required_skills.iter();
+    let mut names: Vec<&String> = settings.required_skills.iter().collect();
+    for name in material.required {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let present = material.skills;
     let required: Vec<Arc<Skill>> = names
-        .filter_map(|name| skills.iter().find(|skill| skill.name == *name))
+        .iter()
+        .filter_map(|name| present.iter().find(|skill| skill.name == **name))
         .cloned()
         .collect();
-    if required.len() < settings.required_skills.len() {
+    if required.len() < names.len() {
         tracing::warn!(
-            required = ?settings.required_skills,
+            required = ?names,
             "skills required, but not all of them are there: tarsy skills check names the faults"
         );
     }
     let mut others = Vec::new();
-    for skill in skills {
+    for skill in present {
         if settings.selects_skill(&skill.name) && !required.contains(skill) {
             others.push(Arc::clone(skill));
         }
@@ -151,6 +160,27 @@ mod tests {
             ["k8s.get", "tarsy.past_investigations", "tarsy.read_result"]
         );
         assert!(!none.system_prompt.contains("## Skills"));
+    }
+
+    #[test]
+    fn a_route_requires_skills_beside_those_of_the_settings() {
+        let skills = ["house-rules", "k8s-pods", "pg"].map(skill);
+        let agent = tarsy_config::Settings {
+            required_skills: vec!["house-rules".to_owned()],
+            ..tarsy_config::Settings::default()
+        };
+        let required = ["pg", "house-rules", "unknown"].map(str::to_owned);
+        let material = Material {
+            skills: &skills,
+            required: &required,
+            ..Material::default()
+        };
+        let of_agent = super::of_agent(&agent, &material, &[read_only_tool("k8s.get")]);
+        let names = |skills: &[Arc<Skill>]| -> Vec<String> {
+            skills.iter().map(|skill| skill.name.clone()).collect()
+        };
+        assert_eq!(names(&of_agent.required), ["house-rules", "pg"]);
+        assert_eq!(names(&of_agent.loadable), ["k8s-pods"]);
     }
 
     #[test]

@@ -8,7 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::declared::forms::{As, Secs, words};
-use crate::declared::texts::{ChainName, Reason, RouteMatcher, RouteName, ToolPattern as ToolName};
+use crate::declared::texts::{
+    ChainName, Reason, RouteMatcher, RouteName, SkillName, ToolPattern as ToolName,
+};
 use crate::read::reader::{Field, Map};
 use crate::tool_pattern::ToolPattern;
 use crate::write::is_default;
@@ -39,6 +41,9 @@ pub struct AlertRoute {
     /// Of the tools that the chain offers, those that one of these patterns names.
     #[serde(with = "As::<Vec<ToolName>>", skip_serializing_if = "is_default")]
     pub tools: Option<Vec<ToolPattern>>,
+    /// Skills whose texts are a part of the prompts of its investigations, beside those that the settings require.
+    #[serde(with = "As::<Vec<SkillName>>", skip_serializing_if = "is_default")]
+    pub required_skills: Vec<String>,
     /// The queue that `tarsy receive` chooses, unless the request names one. A worker ignores it.
     #[serde(skip_serializing_if = "is_default")]
     #[schemars(schema_with = "words::<Severity>")]
@@ -103,6 +108,7 @@ impl AlertRoute {
         let keys = [
             ("chain", self.chain.is_some()),
             ("tools", self.tools.is_some()),
+            ("required_skills", !self.required_skills.is_empty()),
             ("priority", self.priority.is_some()),
             ("cooldown", self.cooldown.is_some()),
             ("max_per_hour", self.max_per_hour.is_some()),

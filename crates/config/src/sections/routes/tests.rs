@@ -126,26 +126,29 @@ fn a_check_names_the_routes_that_an_earlier_one_covers() {
 fn every_fault_of_a_route_is_at_its_line() {
     let found = faults(
         "- {name: a b, match: ['team=\"x'], chain: nope}
-- {match: [], tools: [prom.query], required_skills: [pg]}
+- {match: [], tools: [prom.query], agents: [pg], required_skills: ['pg-*']}
 - {name: c, match: [], ignore: true, cooldown: 1h}
 - {name: c, match: [], reason: r, priority: urgent}
 - {name: d}
 - {name: e, match: [], max_per_hour: 0}
-- {name: f, match: [], ignore: true, max_per_hour: 3}",
+- {name: f, match: [], ignore: true, max_per_hour: 3}
+- {name: g, match: [], ignore: true, required_skills: [pg]}",
     );
-    let expected = "f: 13 faults
-  routes[0].name              line 3   \"a b\"; accepted: a name of at most 40 letters, digits, - and _
-  routes[0].match[0]          line 3   \"team=\\\"x\": a quote that is not closed, or not escaped as \\\"
-  routes[0].chain             line 3   \"nope\" is not defined; defined: default
-  routes[1].name              line 4   missing; accepted: a name
-  routes[1].tools[0]          line 4   \"prom.query\": there is no MCP server \"prom\"; defined: k8s
-  routes[1].required_skills   line 4   unknown key; accepted: name, match, tools, priority, chain, cooldown, max_per_hour, ignore, reason
-  routes[2]                   line 5   cooldown has no effect beside ignore: true
-  routes[3].priority          line 6   \"urgent\"; accepted: critical, high, normal, low
-  routes[3].reason            line 6   a reason without ignore: true
-  routes[3]                   line 6   a second route \"c\"
-  routes[4].match             line 7   missing; accepted: a list of matchers, such as ['team=\"storage\"']
-  routes[5].max_per_hour      line 8   0; accepted: a whole number (1 to 10000)
-  routes[6]                   line 9   max_per_hour has no effect beside ignore: true";
+    let expected = "f: 15 faults
+  routes[0].name                 line 3    \"a b\"; accepted: a name of at most 40 letters, digits, - and _
+  routes[0].match[0]             line 3    \"team=\\\"x\": a quote that is not closed, or not escaped as \\\"
+  routes[0].chain                line 3    \"nope\" is not defined; defined: default
+  routes[1].name                 line 4    missing; accepted: a name
+  routes[1].tools[0]             line 4    \"prom.query\": there is no MCP server \"prom\"; defined: k8s
+  routes[1].required_skills[0]   line 4    \"pg-*\"; accepted: the name of a skill: 1 to 64 of a-z, 0-9 and -
+  routes[1].agents               line 4    unknown key; accepted: name, match, tools, required_skills, priority, chain, cooldown, max_per_hour, ignore, reason
+  routes[2]                      line 5    cooldown has no effect beside ignore: true
+  routes[3].priority             line 6    \"urgent\"; accepted: critical, high, normal, low
+  routes[3].reason               line 6    a reason without ignore: true
+  routes[3]                      line 6    a second route \"c\"
+  routes[4].match                line 7    missing; accepted: a list of matchers, such as ['team=\"storage\"']
+  routes[5].max_per_hour         line 8    0; accepted: a whole number (1 to 10000)
+  routes[6]                      line 9    max_per_hour has no effect beside ignore: true
+  routes[7]                      line 10   required_skills has no effect beside ignore: true";
     assert_eq!(found, expected);
 }

@@ -203,7 +203,7 @@ pub(super) fn agent_plan(
         .retain(|server| servers.contains(server) || request.sub_agents.servers.contains(server));
     let providers = providers(config, settings, &tools)?;
     let summaries = summaries::plan(config, settings, &servers, &providers)?;
-    let skills = skills::of_agent(settings, request.material.skills, &tools);
+    let skills = skills::of_agent(settings, request.material, &tools);
     let loadable = skills.loadable.iter();
     let references: Vec<SkillRef> = loadable.map(|skill| skill.reference()).collect();
     // An agent without tools has no results to read again, and looks nothing up.

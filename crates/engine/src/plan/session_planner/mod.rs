@@ -203,6 +203,7 @@ impl<T: Tools> SessionPlanner<T> {
             runbook: runbook.as_ref(),
             runbook_skill: default.and_then(|name| named_skill(skills, name)),
             skills,
+            required: by_route.map_or(&[], |route| &route.required_skills),
         };
         let plan =
             planner::plan(&self.config, &route, alert, &listing, &material).map_err(unplanned)?;
