@@ -53,6 +53,8 @@ pub(super) enum Kind {
     Cancel,
     Question,
     Undecodable,
+    /// The model does not answer until most of the time is over, and then it concludes.
+    Hasty,
     /// The model needs more iterations than are allowed.
     Long,
     /// The model does not answer, so the deadline ends the investigation.
@@ -68,13 +70,14 @@ pub(super) enum Kind {
 }
 
 /// The kinds of about one minute; the seed shuffles them.
-const DECK: [(Kind, usize); 16] = [
+const DECK: [(Kind, usize); 17] = [
     (Kind::Native, 16),
     (Kind::Change, 12),
     (Kind::React, 9),
     (Kind::Team, 7),
     (Kind::Skill, 6),
     (Kind::Lead, 8),
+    (Kind::Hasty, 4),
     (Kind::Storm, 4),
     (Kind::Cancel, 4),
     (Kind::Question, 5),
@@ -294,6 +297,7 @@ fn drafts(kind: Kind, rng: &mut Rng, observer: &Observer) -> Vec<Draft> {
         Kind::Odd => vec![draft(mark::ODD, chain("odd"))],
         Kind::OddReact => vec![draft(mark::ODD, chain("odd-react"))],
         Kind::Cancel => vec![draft(mark::SLOW, Vec::new())],
+        Kind::Hasty => vec![draft(mark::HASTY, chain("hasty"))],
         Kind::Long => vec![draft(mark::LONG, Vec::new())],
         Kind::Stuck => vec![draft(mark::STUCK, Vec::new())],
         Kind::Deadly => vec![draft(mark::DEADLY, Vec::new())],

@@ -19,6 +19,7 @@ pub(super) mod mark {
     pub(in super::super) const REACT: &str = "ChaosReact";
     pub(in super::super) const TEAM: &str = "ChaosTeam";
     pub(in super::super) const SLOW: &str = "ChaosSlow";
+    pub(in super::super) const HASTY: &str = "ChaosHasty";
     pub(in super::super) const STUCK: &str = "ChaosStuck";
     pub(in super::super) const LONG: &str = "ChaosLong";
     pub(in super::super) const DEADLY: &str = "ChaosDeadly";
@@ -151,6 +152,8 @@ fn transcripts() -> Vec<(&'static str, String)> {
     let long =
         answer(&[&wait(60), &look("'{n}'")], 100).replacen("{chunks", "{times: 40, chunks", 1);
     let long = long.replace("usage", &format!("conclusion: {{chunks: [{end}]}}, usage"));
+    let hangs = answer(&["{hang: true}", &look("2")], 0)
+        .replace("usage", &format!("conclusion: {{chunks: [{end}]}}, usage"));
     let member = [
         answer(&[&wait(400), &look("1")], 100),
         answer(&[&wait(300), &end], 200),
@@ -250,6 +253,10 @@ fn transcripts() -> Vec<(&'static str, String)> {
             format!("answers:\n{slow}{}", answer(&[&end], 900)),
         ),
         (
+            mark::HASTY,
+            format!("answers:\n{}{hangs}", answer(&[&look("1")], 100)),
+        ),
+        (
             mark::STUCK,
             format!(
                 "answers:\n{}{}",
@@ -321,6 +328,7 @@ agents:
   finds: {{description: Finds it., mcp_servers: [reader]}}
   fails: {{description: Fails., mcp_servers: [reader]}}
   scribe: {{iteration_strategy: react}}
+  hasty: {{wrap_up: {hasty}s}}
   left: {{}}
   right: {{}}
   odd: {{mcp_servers: [odd], llm_provider: odd}}
@@ -328,6 +336,7 @@ agents:
 agent_chains:
   native: {{default: true, stages: [{{name: look, agents: [{{name: native}}]}}]}}
   react: {{stages: [{{name: look, agents: [{{name: scribe}}]}}]}}
+  hasty: {{stages: [{{name: look, agents: [{{name: hasty}}]}}]}}
   lead: {{stages: [{{name: look, agents: [{{name: lead}}]}}]}}
   team: {{review: {{when: [always]}}, iteration_timeout: 5s, stages: [{{name: look, agents: [{{name: left}}, {{name: right}}]}}]}}
   odd: {{stages: [{{name: look, agents: [{{name: odd}}]}}]}}
@@ -356,6 +365,7 @@ dedupe:
         evidence = evidence.display(),
         skills = directory.join("skills").display(),
         wrap_up = seconds(WRAP_UP),
+        hasty = seconds(session_timeout().saturating_sub(WRAP_UP)),
         calls = directory.join("tool_calls").display(),
         lease = seconds(LEASE),
         timeout = seconds(session_timeout()),

@@ -133,7 +133,7 @@ pub(super) fn a_resume_repeats_only_calls_in_flight(
             before.map(seq).max().unwrap_or(0),
             after.map_or(u32::MAX, seq),
         );
-        let most = 1 + resumes(events, from, to);
+        let most = 1 + resumes(events, from, to) + cuts(facts, execution, *iteration);
         if *count > most {
             let what = format!(
                 "execution {execution} asked {count} times for iteration {iteration}, at most {most} are due"
@@ -162,6 +162,20 @@ pub(super) fn a_resume_repeats_only_calls_in_flight(
             add(violations, 3, call.session, what);
         }
     }
+}
+
+/// Calls of this iteration that were cut for another one: a soft deadline cuts a call, and the conclusion has its
+/// number.
+fn cuts(facts: &Facts, execution: &Uuid, iteration: i32) -> u32 {
+    let entries = facts.entries.get(execution).into_iter().flatten();
+    let cut = entries.filter(|entry| {
+        entry.kind == "stopped"
+            && entry.iteration + 1 == iteration
+            && ["time_budget", "alert_resolved"]
+                .map(Value::from)
+                .contains(&entry.body["reason"])
+    });
+    u32::try_from(cut.count()).unwrap_or(u32::MAX)
 }
 
 /// Allowed repetitions: one for each takeover and each killed tool server while the call was open.

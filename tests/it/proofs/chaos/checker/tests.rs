@@ -542,6 +542,19 @@ fn a_call_that_no_model_wrote_and_a_half_analysis_are_found() {
 }
 
 #[test]
+fn a_call_that_a_soft_deadline_cuts_is_no_repetition() {
+    let with = |reason: &str| {
+        broken(|f| {
+            *f.model_calls.get_mut(&(RUN, 2)).unwrap() = 3;
+            let stopped = entry(6, 1, "stopped", None, json!({"reason": reason}));
+            f.entries.get_mut(&RUN).unwrap().insert(5, stopped);
+        })
+        .contains(&3)
+    };
+    assert_eq!(["time_budget", "cancelled"].map(with), [false, true]);
+}
+
+#[test]
 fn a_sub_agent_without_one_journal_and_one_result_is_found() {
     let child = Uuid::from_u128(10);
     let with = |dispatched: usize, results: usize, end: &str| {
