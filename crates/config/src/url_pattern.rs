@@ -134,6 +134,10 @@ impl UrlPattern {
 
     /// A path permits itself and everything below it. A server may read an encoded slash as one that leads out of it.
     fn permits_path(&self, path: &str) -> bool {
+        // What joins such a path to an address reads a host in it.
+        if path.starts_with("//") {
+            return false;
+        }
         let path = path.trim_end_matches('/');
         let lower = path.to_ascii_lowercase();
         if !self.path.is_empty() && (lower.contains("%2f") || lower.contains("%5c")) {
@@ -250,6 +254,10 @@ mod tests {
             (
                 "https://api.openai.com",
                 "https://evil.test\\@api.openai.com",
+            ),
+            (
+                "https://api.openai.com",
+                "https://api.openai.com//evil.test/v1",
             ),
             ("https://api.openai.com", "https://api.openai.com:8443"),
             ("https://api.openai.com", "http://api.openai.com"),

@@ -105,12 +105,14 @@ pub(super) async fn endpoint(
     } else {
         &config.location
     };
-    for (name, value) in [("project", config.project.as_str()), ("location", location)] {
-        if !is_name(value) {
-            let message =
-                format!("Vertex AI needs a {name}: lower-case letters, digits, '-', '.' and ':'");
-            return Err(ProviderError::invalid_request(message));
-        }
+    if !is_name(&config.project) {
+        let message = "Vertex AI needs a project: lower-case letters, digits, '-', '.' and ':'";
+        return Err(ProviderError::invalid_request(message));
+    }
+    // It becomes a part of the host, where other characters would name another host.
+    if !is_name(location) || location.contains(['.', ':']) {
+        let message = "Vertex AI needs a location: lower-case letters, digits and '-'";
+        return Err(ProviderError::invalid_request(message));
     }
     let endpoint = access.endpoint(&VERTEX_AI, &named(config)).await?;
     let base = regional(endpoint.url, location)?;
@@ -145,9 +147,11 @@ fn regional(mut base: Url, location: &str) -> Result<Url, ProviderError> {
         } else {
             format!("{location}-{default}")
         };
-        base.set_host(Some(&host)).map_err(|_error| {
-            ProviderError::invalid_request(format!("'{location}' is no location of Vertex AI"))
-        })?;
+        let is_set = base.set_host(Some(&host)).is_ok();
+        if !is_set || base.host_str() != Some(host.as_str()) {
+            let message = format!("'{location}' is no location of Vertex AI");
+            return Err(ProviderError::invalid_request(message));
+        }
     }
     Ok(base)
 }

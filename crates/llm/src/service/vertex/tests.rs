@@ -360,6 +360,8 @@ async fn a_project_or_location_cannot_change_the_address() {
         ("", "global"),
         ("a/b", ""),
         ("p", "evil.test/"),
+        ("p", "evil.test:x"),
+        ("p", "evil.test"),
         ("p", "EU"),
         ("p?x", "global"),
         ("p", "a@b"),

@@ -235,11 +235,10 @@ impl Upstream {
 
     async fn send(&self, request: Request<Incoming>) -> Result<reqwest::Response, ProviderError> {
         let (mut parts, body) = request.into_parts();
-        let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-        let url = self
-            .origin
-            .join(path)
-            .map_err(|_error| ProviderError::internal("the request has no address"))?;
+        // Not joined: a path that begins with two slashes would name another host.
+        let mut url = self.origin.clone();
+        url.set_path(parts.uri.path());
+        url.set_query(parts.uri.query());
         // The client for the provider sets those that describe its own connection.
         for name in [HOST, CONTENT_LENGTH, CONNECTION, TRANSFER_ENCODING] {
             parts.headers.remove(name);

@@ -108,3 +108,19 @@ async fn a_server_without_a_key_gets_no_header_for_one() {
         (&json!(8_192), &json!({ "include_usage": true }))
     );
 }
+
+#[tokio::test]
+async fn a_path_with_two_slashes_reaches_no_other_host() {
+    let reply = || vec![Reply::fixture("anthropic/answer.sse")];
+    let own = Endpoint::start(reply()).await;
+    let other = Endpoint::start(reply()).await;
+    for base_url in [
+        format!("http://{}//{}", own.address, other.address),
+        format!("http://{}/v1//{}", own.address, other.address),
+    ] {
+        let mut request = anthropic();
+        request.llm_config.as_mut().unwrap().base_url = base_url;
+        ask(&own, &request).await;
+        assert_eq!(other.requests().len(), 0);
+    }
+}
