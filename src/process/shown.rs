@@ -28,7 +28,8 @@ pub fn config(config: &Config, file: Option<&Path>, mask: &Mask) -> anyhow::Resu
     resolved.add(
         &Template::new(written.unwrap_or_default()),
         &process_env,
-        may_be_secret,
+        // The path of an address may be its credential.
+        |name, value| may_be_secret(name, value) || value.contains("://"),
     );
     let text = resolved.unresolved(&show(&without_values(config)));
     let text = without_users(&mask.apply(&text));
@@ -64,11 +65,13 @@ fn redact_arguments(arguments: &mut [Template]) {
     let mut is_secret = false;
     for argument in arguments {
         let option = argument.as_str().trim_start_matches('-').to_owned();
-        let is_option = argument.as_str().starts_with('-');
-        if is_secret && !is_option {
+        // A secret may begin with one dash.
+        if is_secret && !argument.as_str().starts_with("--") {
             *argument = Template::new(REDACTED);
+            is_secret = false;
+            continue;
         }
-        is_secret = is_option && is_named_secret(&option);
+        is_secret = argument.as_str().starts_with('-') && is_named_secret(&option);
     }
 }
 
@@ -108,7 +111,7 @@ mcp_servers:
     proxy: http://ada:canary-4@proxy:3128
   logs:
     command: logs-mcp
-    args: ["--token", "canary-5", "--verbose", "--index=app"]
+    args: ["--token", "canary-5", "--password", "-canary-8", "--verbose", "--index=app"]
     env: {API_KEY: canary-6, PLAIN: canary-7}
 llm_providers:
   own: {provider: openai, model: m, api_key_env: OWN_KEY, base_url: "https://models.example.com/v1"}

@@ -12,6 +12,9 @@ use tarsy_reports::system::SystemReport;
 /// Bytes of a report. The text of a larger configuration is left out.
 pub const MAX_SYSTEM_REPORT_BYTES: usize = 256 * 1024;
 
+/// Servers and providers of a report; one with more is dropped.
+const MAX_ENTRIES: usize = 256;
+
 impl Nats {
     /// Publishes a report, unless the broker is not connected or busy: then the next one says the same.
     pub fn publish_system(&self, report: &SystemReport) {
@@ -43,7 +46,13 @@ impl Nats {
         Ok(reports.filter_map(|message| {
             let is_small = message.payload.len() <= MAX_SYSTEM_REPORT_BYTES;
             let report = is_small.then(|| serde_json::from_slice(&message.payload).ok());
-            ready(report.flatten())
+            let report = report.flatten().filter(|report: &SystemReport| {
+                // Small entries need more memory than bytes on the wire.
+                system_subject(report.worker_id) == message.subject.as_str()
+                    && report.servers.len() <= MAX_ENTRIES
+                    && report.providers.len() <= MAX_ENTRIES
+            });
+            ready(report)
         }))
     }
 }
