@@ -369,11 +369,14 @@ fn judged(state: &State, answer: &str) -> Review {
 /// Gives a call a unique id, because providers repeat ids or omit them, and the full name of the tool that it means.
 fn identified(state: &State, call: ToolCall, n: u32, seen: &mut HashSet<String>) -> ToolCall {
     let taken = call.id.is_empty() || state.knows_call(&call.id) || seen.contains(&call.id);
-    let id = if taken {
-        format!("call-{}-{n}", state.iteration() + 1)
-    } else {
-        call.id
-    };
+    let mut id = call.id;
+    if taken {
+        id = format!("call-{}-{n}", state.iteration() + 1);
+        // A provider may have made up this very id.
+        while state.knows_call(&id) || seen.contains(&id) {
+            id.push('x');
+        }
+    }
     seen.insert(id.clone());
     let meant = tool_names::only(&call.tool, &state.plan().tools);
     let read_only = meant.is_some_and(|spec| spec.read_only);
@@ -382,6 +385,6 @@ fn identified(state: &State, call: ToolCall, n: u32, seen: &mut HashSet<String>)
         id,
         read_only,
         tool,
-        ..call
+        arguments: call.arguments,
     }
 }

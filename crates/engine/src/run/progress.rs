@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::ports::{
     ExecutionBegin, ExecutionRecord, RunStatus, SessionRecord, StageChange, StageRecord,
 };
-use tarsy_core::execution::entry::{Mark, Outcome, StopReason, Usage};
+use tarsy_core::execution::entry::{Mark, Outcome, Spent, StopReason, Usage};
 use tarsy_core::execution::state::State;
 use tarsy_core::ids::ExecutionId;
 
@@ -32,6 +32,8 @@ pub(super) struct ExecutionTotals {
 pub(super) struct EndedExecution {
     pub(super) record: ExecutionRecord,
     pub(super) totals: ExecutionTotals,
+    /// For the agent that has dispatched it.
+    pub(super) spent: Spent,
 }
 
 impl Progress {
@@ -49,7 +51,7 @@ impl Progress {
 
     /// The end of an execution was committed.
     pub(super) fn ended(&mut self, stage_no: u32, ended: EndedExecution) {
-        let EndedExecution { record, totals } = ended;
+        let EndedExecution { record, totals, .. } = ended;
         self.totals.insert(record.execution_id, totals);
         let mut stages = self.record.stages.iter_mut();
         let stage = stages.find(|stage| stage.stage_no == stage_no);
@@ -104,11 +106,11 @@ pub(crate) fn running(begin: &ExecutionBegin) -> ExecutionRecord {
 
 impl ExecutionTotals {
     pub(super) fn from_state(state: &State) -> Self {
-        let spent = state.spent();
+        let spent = state.spent_in_all();
         Self {
-            iterations: state.iteration() + spent.iterations,
-            tool_calls: state.tool_calls() + spent.tool_calls,
-            usage: state.usage(),
+            iterations: spent.iterations,
+            tool_calls: spent.tool_calls,
+            usage: spent.usage,
             reason: state.ended().map(reason_of),
             mark: state.ended().and_then(mark_of),
             answered_updates: state.answered_updates(),

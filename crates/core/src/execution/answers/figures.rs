@@ -10,7 +10,7 @@ use super::proof::names;
 use crate::built_in::BuiltInTool;
 use crate::execution::cited_events::cited;
 use crate::execution::conversation::Message;
-use crate::execution::entry::{Entry, Role, ToolResult};
+use crate::execution::entry::{Entry, Role, Spent, ToolResult};
 use crate::execution::state::State;
 use crate::figures::SearchedTexts;
 use crate::past;
@@ -75,10 +75,12 @@ fn sources(state: &State, claims: &str, events: &BTreeSet<u32>) -> Vec<String> {
             texts.extend(text_from_outside(state, message));
             continue;
         };
-        // It has seen the results that it cites.
-        if result.spent.is_some() && cited(&result.content).iter().any(|n| events.contains(n)) {
+        // A sub-agent has seen the results that it cites.
+        if let Some(spent) = &result.spent
+            && let Some(text) = seen_by(spent, &result.content, events)
+        {
             is_cited = true;
-            texts.push(result.content.clone());
+            texts.push(text);
         }
         // What was true at an earlier time supports nothing, and neither does advice.
         if BuiltInTool::is_no_source(&result.tool) {
@@ -102,6 +104,18 @@ fn sources(state: &State, claims: &str, events: &BTreeSet<u32>) -> Vec<String> {
             .map(|call| call.arguments.clone()),
     );
     if is_cited { texts } else { Vec::new() }
+}
+
+/// The answer of a sub-agent that cites one of these events, without the lines that rest on earlier investigations or
+/// on skills.
+fn seen_by(spent: &Spent, answer: &str, events: &BTreeSet<u32>) -> Option<String> {
+    let lines = answer.lines().filter(|line| {
+        let cited = cited(line);
+        !cited.iter().any(|event| spent.sourceless.contains(event))
+    });
+    let text = lines.collect::<Vec<_>>().join("\n");
+    let is_cited = cited(&text).iter().any(|event| events.contains(event));
+    is_cited.then_some(text)
 }
 
 fn number(entry: u32) -> usize {

@@ -68,7 +68,7 @@ pub(super) fn names(text: &str, tool: &str) -> bool {
 }
 
 /// Whether the provider's own tools have run code, searched, or read a page.
-fn has_native_work(state: &State, answer: Option<&Answer>) -> bool {
+pub(in crate::execution) fn has_native_work(state: &State, answer: Option<&Answer>) -> bool {
     let mut answers = state
         .entries()
         .iter()

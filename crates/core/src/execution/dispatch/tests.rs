@@ -86,6 +86,9 @@ const SPENT: Spent = Spent {
     },
     iterations: 3,
     tool_calls: 2,
+    has_looked: true,
+    has_answer: true,
+    sourceless: Vec::new(),
 };
 
 /// The result of a sub-agent, as the engine makes it.
@@ -184,6 +187,28 @@ fn calls_before_a_dispatch_have_run_and_those_beside_it_begin_in_one_checkpoint(
 }
 
 #[test]
+fn two_calls_never_have_one_sub_agent_whatever_ids_a_provider_makes_up() {
+    let state = state(plan(8));
+    let call = |id: &str| ToolCall {
+        id: id.to_owned(),
+        tool: TOOL.to_owned(),
+        arguments: json!({"agent": "logs", "task": "Look."}).to_string(),
+        read_only: true,
+    };
+    let answer = Answer {
+        calls: ["call-1-2", "call-1-2", "", "call-1-3"].map(call).into(),
+        ..Answer::default()
+    };
+    let entries = absorb(&state, answer);
+    let calls = entries.iter().filter_map(Entry::answer);
+    let ids: Vec<&str> = calls
+        .flat_map(|answer| &answer.calls)
+        .map(|call| call.id.as_str())
+        .collect();
+    assert_eq!(ids, ["call-1-2", "call-1-2x", "call-1-3", "call-1-4"]);
+}
+
+#[test]
 fn a_call_has_the_same_sub_agent_in_every_replay() {
     let mut state = state(plan(8));
     asks(&mut state, &["logs"]);
@@ -263,7 +288,7 @@ fn what_a_sub_agent_has_used_counts_once_and_for_the_budget() {
     assert_eq!(tokens_of_each(&state, 60), 60);
     settle(&mut state);
     assert_eq!(state.usage(), SPENT.usage.plus(SPENT.usage));
-    assert_eq!(state.spent(), SPENT.plus(SPENT));
+    assert_eq!(*state.spent(), SPENT.plus(&SPENT));
     assert_eq!(
         decide(&state),
         Decision::Append(vec![
@@ -275,8 +300,8 @@ fn what_a_sub_agent_has_used_counts_once_and_for_the_budget() {
     );
 }
 
-#[test]
-fn the_events_that_a_sub_agent_cites_may_be_cited() {
+/// The state after the answer of a sub-agent with this cost, as event 20.
+fn answered_with(spent: Spent, content: &str) -> State {
     let mut state = state(plan(8));
     asks(&mut state, &["logs"]);
     let Decision::Append(begin) = decide(&state) else {
@@ -284,12 +309,51 @@ fn the_events_that_a_sub_agent_cites_may_be_cited() {
     };
     begin.into_iter().for_each(|entry| state.apply(entry));
     let call = state.open_calls()[0].call.clone();
-    let entry = result(&state, &call, "Found: full [12], not [9?]");
+    let mut entry = result(&state, &call, content);
+    if let Entry::ToolResult(result) = &mut entry {
+        result.spent = Some(spent);
+    }
     state.apply(RecordedEntry {
         entry,
         event: Some(20),
         at: None,
     });
+    state
+}
+
+#[test]
+fn a_sub_agent_whose_calls_show_nothing_proves_nothing() {
+    let failed = Spent {
+        has_answer: false,
+        ..SPENT
+    };
+    let state = answered_with(failed, "Not found: all calls failed [12]");
+    assert!(state.has_looked && !state.has_answer_of_tool());
+    let only_skills = Spent {
+        has_looked: false,
+        has_answer: false,
+        ..SPENT
+    };
+    let state = answered_with(only_skills, "Found: nothing [12]");
+    assert!(!state.has_looked && !state.has_answer_of_tool());
+}
+
+#[test]
+fn an_earlier_investigation_proves_nothing_through_a_sub_agent() {
+    let spent = Spent {
+        sourceless: vec![9],
+        ..SPENT
+    };
+    let state = answered_with(spent, "Found: full [12]\nFound: full yesterday, too [9]");
+    let sourceless: Vec<u64> = state.sourceless_events().into_iter().collect();
+    assert_eq!(sourceless, [9, 20]);
+    let citable: Vec<u64> = state.citable().unwrap().into_iter().collect();
+    assert_eq!(citable, [9, 12, 20]);
+}
+
+#[test]
+fn the_events_that_a_sub_agent_cites_may_be_cited() {
+    let state = answered_with(SPENT, "Found: full [12], not [9?]");
     let citable: Vec<u64> = state.citable().unwrap().into_iter().collect();
     assert_eq!(citable, [12, 20]);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! `Dispatched`, the fact that a sub-agent has begun, and `Spent`, the cost of its run.
+//! `Dispatched`, the fact that a sub-agent has begun, and `Spent`, the cost of its run and what its answer rests on.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,24 +18,37 @@ pub struct Dispatched {
     pub execution_id: ExecutionId,
 }
 
-/// The tokens and calls of a sub-agent until its end. Its parent counts them as its own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The tokens and calls of a sub-agent until its end, which its parent counts as its own, and what its answer rests on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     pub usage: Usage,
     /// Its finished model calls.
     pub iterations: u32,
     /// Its tool calls with a result.
     pub tool_calls: u32,
+    /// Whether it has called a tool of a server, or the provider's own tools have worked for it.
+    #[serde(default)]
+    pub has_looked: bool,
+    /// Whether such a call has shown something.
+    #[serde(default)]
+    pub has_answer: bool,
+    /// The numbers of its events that prove nothing about now: records of earlier investigations, and skills.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sourceless: Vec<u32>,
 }
 
 impl Spent {
     /// The sum, field by field.
     #[must_use]
-    pub fn plus(self, other: Self) -> Self {
+    pub fn plus(mut self, other: &Self) -> Self {
+        self.sourceless.extend(&other.sourceless);
         Self {
             usage: self.usage.plus(other.usage),
             iterations: self.iterations + other.iterations,
             tool_calls: self.tool_calls + other.tool_calls,
+            has_looked: self.has_looked || other.has_looked,
+            has_answer: self.has_answer || other.has_answer,
+            sourceless: self.sourceless,
         }
     }
 }

@@ -34,8 +34,8 @@ impl State {
             .map(|result| result.content.as_str())
     }
 
-    /// The event numbers of records of earlier investigations and of skills. They may be cited, and prove nothing about
-    /// now.
+    /// The event numbers of records of earlier investigations and of skills, those of sub-agents among them. They may
+    /// be cited, and prove nothing about now.
     pub(crate) fn sourceless_events(&self) -> BTreeSet<u64> {
         self.entries
             .iter()
@@ -45,6 +45,7 @@ impl State {
                 result.is_some_and(|result| BuiltInTool::is_no_source(&result.tool))
             })
             .filter_map(|(_, options)| options.event)
+            .chain(self.spent().sourceless.iter().copied())
             .map(u64::from)
             .collect()
     }

@@ -243,7 +243,7 @@ impl State {
         let is_run = may_run && result.not_sent.is_none();
         self.tool_calls += u32::from(is_run);
         self.has_looked |= is_run && !read_result::is_own(&result.tool);
-        self.add_spent(result.spent);
+        self.add_spent(result.spent.as_ref());
         self.timeouts = Timeouts::default();
         self.open.retain(|open| open.call.id != result.call_id);
     }

@@ -174,6 +174,7 @@ impl<W: World> Execution<W> {
                 Decision::Done(_) => {
                     return Ok(EndedExecution {
                         totals: ExecutionTotals::from_state(&self.state),
+                        spent: self.state.spent_in_all(),
                         record: self.record,
                     });
                 }

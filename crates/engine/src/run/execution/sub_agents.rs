@@ -23,7 +23,7 @@ use crate::trace::gen_ai;
 use crate::world::{Ports, World};
 use tarsy_core::chain::Reserve;
 use tarsy_core::execution::dispatch::{GroupCall, MAX_AT_ONCE, group, plan_of, tokens_of_each};
-use tarsy_core::execution::entry::{Dispatched, Entry, Spent, StopReason};
+use tarsy_core::execution::entry::{Dispatched, Entry, StopReason};
 use tarsy_core::ids::ExecutionId;
 use tarsy_core::plan::AgentPlan;
 use tarsy_core::visible::is_blank;
@@ -250,11 +250,7 @@ impl Answered {
 /// Adds the cost of a sub-agent to its result.
 fn spend(result: Option<&mut Entry>, ended: &EndedExecution) {
     if let Some(Entry::ToolResult(result) | Entry::Observation(result)) = result {
-        result.spent = Some(Spent {
-            usage: ended.totals.usage,
-            iterations: ended.totals.iterations,
-            tool_calls: ended.totals.tool_calls,
-        });
+        result.spent = Some(ended.spent.clone());
     }
 }
 

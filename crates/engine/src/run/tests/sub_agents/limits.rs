@@ -102,7 +102,7 @@ async fn the_tokens_of_sub_agents_use_up_the_budget_of_their_parent() {
     assert_eq!(run(&scene, control()).await, Ok(()));
     let spent: Vec<u64> = results(&scene)
         .iter()
-        .map(|result| result.spent.unwrap().usage.total())
+        .map(|result| result.spent.as_ref().unwrap().usage.total())
         .collect();
     assert_eq!(spent, [48, 48]);
     let forced = Entry::Concluding {

@@ -151,7 +151,7 @@ async fn sub_agents_answer_calls_of_their_parent() {
     assert_eq!(results[2].not_sent, Some(NotSent::UnfitArguments));
     let spent: Vec<Option<u64>> = results
         .iter()
-        .map(|result| Some(result.spent?.usage.total()))
+        .map(|result| Some(result.spent.as_ref()?.usage.total()))
         .collect();
     assert_eq!(spent, [None, Some(36), None, Some(12), None]);
     assert_eq!(
