@@ -159,6 +159,19 @@ mod tests {
     use crate::plan::{AgentPlan, AnswerCheck, PastPlan, Strategy};
     use crate::testing::{agent_plan, read_only_tool};
 
+    #[test]
+    fn a_line_of_a_sub_agent_about_an_earlier_time_supports_no_figure() {
+        let spent = Spent {
+            sourceless: vec![9],
+            ..Spent::default()
+        };
+        let answer = "Found: 93 % full [12]\nFound: 71 % yesterday [9]";
+        let seen = |event: u32| seen_by(&spent, answer, &[event].into());
+        assert_eq!(seen(12), Some("Found: 93 % full [12]".to_owned()));
+        assert_eq!(seen(9), None);
+        assert_eq!(seen(13), None);
+    }
+
     /// An execution with two results: event 5, and event 9 that reads it again.
     fn state(plan: AgentPlan, context: Option<&str>) -> State {
         let content = format!("Disk at 97 % on db-1\n{}", context.unwrap_or_default());

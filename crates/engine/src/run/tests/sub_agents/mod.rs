@@ -154,6 +154,8 @@ async fn sub_agents_answer_calls_of_their_parent() {
         .map(|result| Some(result.spent.as_ref()?.usage.total()))
         .collect();
     assert_eq!(spent, [None, Some(36), None, Some(12), None]);
+    let spent = results[1].spent.as_ref().unwrap();
+    assert!(spent.has_looked && spent.has_answer);
     assert_eq!(
         statuses(&scene),
         [("one", RunStatus::Completed), ("two", RunStatus::Failed)]
