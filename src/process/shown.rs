@@ -42,7 +42,7 @@ pub fn config(config: &Config, file: Option<&Path>, mask: &Mask) -> anyhow::Resu
     })
 }
 
-/// The configuration without the values of headers and variables of tool servers.
+/// The configuration without the values of headers and variables of tool servers, and of headers of destinations.
 fn without_values(config: &Config) -> Config {
     let mut config = config.clone();
     for server in config.mcp_servers.values_mut() {
@@ -56,6 +56,9 @@ fn without_values(config: &Config) -> Config {
         for value in values.values_mut() {
             *value = Template::new(REDACTED);
         }
+    }
+    for destination in config.destinations.values_mut() {
+        destination.hide_values(REDACTED);
     }
     config
 }
@@ -115,6 +118,8 @@ mcp_servers:
     env: {API_KEY: canary-6, PLAIN: canary-7}
 llm_providers:
   own: {provider: openai, model: m, api_key_env: OWN_KEY, base_url: "https://models.example.com/v1"}
+destinations:
+  desk: {base: 'https://desk.example.com', post: /notes, with: {user: canary-9}, headers: {X-Key: canary-10}}
 "#;
         let parsed = Config::parse("tarsy.yaml", text, &|_| Some("value".to_owned())).unwrap();
         let shown = config(&parsed, None, &Mask::default()).unwrap();

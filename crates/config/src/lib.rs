@@ -54,6 +54,9 @@ pub use secret::{Secret, SecretError, SecretSource, environment_fault};
 pub use sections::agents::Agent;
 use sections::chains::WrittenChain;
 pub use sections::chains::{AgentChain, Stage, StageAgent};
+pub use sections::destinations::{
+    BUILTIN_DESTINATION_NAMES, BUILTIN_DESTINATIONS, BuiltinDestination, ConfiguredDestination,
+};
 pub use sections::llm_service::{Concurrency, LlmService, LlmServiceTls};
 pub use sections::native_tools::NativeTools;
 pub use sections::notifications::{NotificationRoute, RouteKind, WebhookAddress};
@@ -123,6 +126,10 @@ pub struct Config {
     #[serde(skip_serializing_if = "write::is_default")]
     #[schemars(schema_with = "sections::notifications::schema")]
     pub notifications: BTreeMap<String, NotificationRoute>,
+    /// The destinations of notes by their names.
+    #[serde(skip_serializing_if = "write::is_default")]
+    #[schemars(schema_with = "sections::destinations::schema")]
+    pub destinations: BTreeMap<String, ConfiguredDestination>,
     /// The sources of alerts that the file defines, by their names.
     #[serde(skip_serializing_if = "write::is_default")]
     #[schemars(schema_with = "sections::sources::schema")]
@@ -137,11 +144,25 @@ pub struct Config {
 impl Config {
     /// The filters of the notification routes, for the store.
     pub fn notification_filters(&self) -> Filters {
-        let filters = self.notifications.iter().map(|(name, route)| NamedFilter {
+        let routes = self.notification_routes();
+        let filters = routes.iter().map(|(name, route)| NamedFilter {
             name: name.clone(),
             filter: route.filter.clone(),
         });
         Filters(filters.collect())
+    }
+
+    /// All routes of the outbox by their names: those of notifications, and the destinations.
+    pub fn notification_routes(&self) -> BTreeMap<String, NotificationRoute> {
+        let destinations = self
+            .destinations
+            .iter()
+            .map(|(name, destination)| (name.clone(), destination.route.clone()));
+        self.notifications
+            .clone()
+            .into_iter()
+            .chain(destinations)
+            .collect()
     }
 
     /// The longest cooldown of any alert.

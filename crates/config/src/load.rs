@@ -15,9 +15,9 @@ use super::sections::chains;
 use super::sections::settings::Settings;
 use super::sections::sub_agents;
 use super::{
-    Agent, AgentChain, Config, ConfiguredSources, Defaults, Env, Fault, Faults, LlmProvider,
-    LlmService, McpServer, NativeTools, NotificationRoute, PastSettings, Routes, Runbooks, Web,
-    Worker, builtin,
+    Agent, AgentChain, Config, ConfiguredDestination, ConfiguredSources, Defaults, Env, Fault,
+    Faults, LlmProvider, LlmService, McpServer, NativeTools, NotificationRoute, PastSettings,
+    Routes, Runbooks, Web, Worker, builtin,
 };
 use tarsy_core::past::{DEFAULT_DAYS, DEFAULT_GIVEN};
 use tarsy_core::plan::{Limits, PastScope, Strategy};
@@ -183,6 +183,7 @@ fn read(map: &mut Map<'_>, names: &Names) -> Config {
         llm_service: map.declared("llm_service"),
         web: map.declared("web"),
         notifications: notifications(map, &names.chains),
+        destinations: ConfiguredDestination::read_all(map, &names.chains),
         sources: ConfiguredSources::read(map),
         runbooks: checked(map, "runbooks", Runbooks::check),
         skills: map.declared("skills"),

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use reqwest::Response;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
+use serde_json::Value;
 
 use tarsy_core::visible::visible;
 use tarsy_engine::ports::{Arrival, ProviderAnswer};
@@ -95,6 +96,11 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
+/// The reason of a refusal that stands in the body of an answer.
+pub(super) fn refused(failure: &Value) -> String {
+    format!("it is refused{}", quoted(&failure.to_string()))
+}
+
 fn quoted(body: &str) -> String {
     let line = visible(body)
         .split_whitespace()
@@ -113,6 +119,9 @@ pub(super) fn masked(answer: ProviderAnswer, mask: &Mask) -> ProviderAnswer {
     let text = |reason: String| mask.apply(&reason).into_owned();
     match answer {
         ProviderAnswer::Rejected { reason } => ProviderAnswer::Rejected {
+            reason: text(reason),
+        },
+        ProviderAnswer::NoPlace { reason } => ProviderAnswer::NoPlace {
             reason: text(reason),
         },
         ProviderAnswer::Unavailable {

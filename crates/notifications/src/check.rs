@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::{Routes, answer, secret, signature, slack};
+use reqwest::{Client, Url};
+
+use super::{Routes, answer, guard, secret, signature, slack};
 use tarsy_config::{RouteKind, WebhookAddress};
 use tarsy_engine::ports::ProviderAnswer;
 
@@ -10,8 +12,8 @@ use tarsy_engine::ports::ProviderAnswer;
 const MAX_TIMEOUT: Duration = Duration::from_secs(8);
 
 impl Routes {
-    /// Whether the secrets of a route can be read, its address answers, and Slack accepts its token. A webhook is asked
-    /// with HEAD: any answer shows that it is reachable.
+    /// Whether the secrets of a route can be read, its address answers, and Slack accepts its token. A webhook or a
+    /// destination is asked with HEAD: any answer shows that it is reachable.
     ///
     /// # Errors
     /// A text with the reason, without a secret.
@@ -50,6 +52,14 @@ impl Routes {
             RouteKind::SlackWebhook { url } | RouteKind::Teams { url } => {
                 self.secrets.url(url).await?
             }
+            RouteKind::Destination(destination) => {
+                if let Some(secret) = &destination.secret {
+                    self.secrets.text(secret).await?;
+                }
+                let url = secret::parsed(&destination.base)?;
+                guard::check(&url)?;
+                return reached(self.guarded.as_ref().map_err(Clone::clone)?, url).await;
+            }
             RouteKind::Webhook { url, secret } => {
                 if let Some(secret) = secret {
                     signature::key(&self.secrets.text(secret).await?)?;
@@ -60,13 +70,18 @@ impl Routes {
                 }
             }
         };
-        match client.head(url).send().await {
-            Ok(_) => Ok(()),
-            Err(error) => match answer::failed(error) {
-                ProviderAnswer::Unavailable { reason, .. }
-                | ProviderAnswer::Rejected { reason } => Err(reason),
-                ProviderAnswer::Accepted { .. } | ProviderAnswer::Found { .. } => Ok(()),
-            },
-        }
+        reached(client, url).await
+    }
+}
+
+async fn reached(client: &Client, url: Url) -> Result<(), String> {
+    match client.head(url).send().await {
+        Ok(_) => Ok(()),
+        Err(error) => match answer::failed(error) {
+            ProviderAnswer::Unavailable { reason, .. }
+            | ProviderAnswer::NoPlace { reason }
+            | ProviderAnswer::Rejected { reason } => Err(reason),
+            ProviderAnswer::Accepted { .. } | ProviderAnswer::Found { .. } => Ok(()),
+        },
     }
 }

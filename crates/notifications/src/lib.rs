@@ -1,4 +1,5 @@
-//! Sends notifications over HTTP: to Slack, to workflows of Microsoft Teams, and to webhooks of programs.
+//! Sends notifications over HTTP: to Slack, to workflows of Microsoft Teams, to webhooks of programs, and as notes to
+//! the destinations that a declaration describes.
 //!
 //! Only operators choose the addresses. A secret is read for each message, so a renewed one is used at once; the mask
 //! learns it before it is sent. Texts are masked again here, because a secret may have become known since they were
@@ -17,6 +18,8 @@ mod secret;
 mod post;
 mod signature;
 mod slack;
+mod guard;
+mod destination;
 mod check;
 
 use std::collections::BTreeMap;
@@ -24,6 +27,8 @@ use std::time::Duration;
 
 use reqwest::Client;
 
+use self::destination::{Pace, Sender};
+pub use self::destination::{Preview, preview};
 use self::secret::Secrets;
 use tarsy_config::{NotificationRoute, RouteKind, WebhookAddress};
 use tarsy_core::notification::{Notification, slack as slack_text, teams, webhook};
@@ -37,6 +42,9 @@ pub struct Routes {
     routes: BTreeMap<String, NotificationRoute>,
     /// The client, or the reason why it could not be built.
     client: Result<Client, String>,
+    /// The client for destinations, which does not reach the addresses of metadata services.
+    guarded: Result<Client, String>,
+    paces: BTreeMap<String, Pace>,
     secrets: Secrets,
     mask: Mask,
 }
@@ -47,9 +55,17 @@ impl Routes {
         let client = outgoing::builder()
             .build()
             .map_err(|error| format!("no HTTP client: {}", outgoing::cause(error)));
+        let destinations = routes
+            .iter()
+            .filter(|(_, route)| matches!(route.kind, RouteKind::Destination(_)));
+        let paces = destinations
+            .map(|(name, _)| (name.clone(), Pace::default()))
+            .collect();
         Self {
             routes,
             client,
+            guarded: guard::client(),
+            paces,
             secrets: Secrets(mask.clone()),
             mask,
         }
@@ -108,6 +124,28 @@ impl Routes {
                 };
                 api.deliver(message, thread).await
             }
+            RouteKind::Destination(destination) => {
+                let secret = match &destination.secret {
+                    Some(secret) => self.secrets.text(secret).await?,
+                    None => String::new(),
+                };
+                let sender = Sender {
+                    client: self.guarded.as_ref().map_err(Clone::clone)?,
+                    destination,
+                    secret: &secret,
+                };
+                Ok(sender.deliver(message).await)
+            }
+        }
+    }
+
+    /// Waits until the pace of a destination permits a further note.
+    async fn turn(&self, route: &str) {
+        let kind = self.routes.get(route).map(|route| &route.kind);
+        if let (Some(RouteKind::Destination(destination)), Some(pace)) =
+            (kind, self.paces.get(route))
+        {
+            pace.turn(destination.per_minute).await;
         }
     }
 
@@ -132,6 +170,7 @@ impl Routes {
 impl Notifier for Routes {
     async fn send(&self, message: Notification, thread: Option<String>) -> ProviderAnswer {
         let message = self.masked(message);
+        self.turn(&message.key.route).await;
         let timeout = self.timeout(&message.key.route);
         let attempt =
             tokio::time::timeout(timeout, self.deliver(&message, thread.as_deref())).await;

@@ -67,7 +67,7 @@ impl Sessions for Store {
         let opened = self
             .run(Operation::Join, move |connection| write.join(connection))
             .await?;
-        if let Some(Opened::Limited { .. }) = &opened {
+        if let Some(Opened::Limited { .. } | Opened::CoveredByCooldown(_)) = &opened {
             self.outgoing.has_changed();
         }
         Ok(opened)

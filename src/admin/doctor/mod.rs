@@ -70,9 +70,10 @@ pub fn run(
             let check = tools::check(name.clone(), Arc::clone(config));
             checks.push_back(bounded(&format!("mcp {name}"), check));
         }
-        for name in config.notifications.keys() {
-            let check = notifications::check(name.clone(), Arc::clone(config));
-            checks.push_back(bounded(&format!("notify {name}"), check));
+        for name in config.notification_routes().into_keys() {
+            let title = format!("notify {name}");
+            let check = notifications::check(name, Arc::clone(config));
+            checks.push_back(bounded(&title, check));
         }
         if !config.skills.directories.is_empty() {
             checks.push_back(bounded("skills", skills::check(Arc::clone(config))));

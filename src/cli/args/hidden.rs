@@ -123,6 +123,7 @@ impl Command {
             | Self::Models(_)
             | Self::Tools(_)
             | Self::Notify(_)
+            | Self::Destinations(_)
             | Self::Sources(_)
             | Self::Routes(_)
             | Self::Skills(_)

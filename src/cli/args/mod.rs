@@ -48,7 +48,9 @@ pub use config::{ExampleArgs, InitArgs};
 pub use database::{MigrateArgs, PruneArgs};
 pub use hidden::{EvidenceServerArgs, ParseError};
 pub use listeners::{ReceiveArgs, WebArgs};
-pub use notify::{NotifyCommand, NotifyTestArgs};
+pub use notify::{
+    DestinationsCheckArgs, DestinationsCommand, DestinationsTestArgs, NotifyCommand, NotifyTestArgs,
+};
 pub use routes::{RoutesCommand, RoutesTestArgs};
 pub use sessions::{
     AskArgs, DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs,
@@ -190,6 +192,9 @@ pub enum Command {
     /// Try a route of notifications
     #[command(subcommand)]
     Notify(NotifyCommand),
+    /// List, check or try the destinations of notes
+    #[command(subcommand)]
+    Destinations(DestinationsCommand),
     /// List, show or test the sources of alerts, or begin a new one
     #[command(subcommand)]
     Sources(SourcesCommand),

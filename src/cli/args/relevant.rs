@@ -11,7 +11,7 @@ const LLM: &str = "llm_addr";
 const CONFIG: &str = "config";
 
 /// The options that a command does not use. A command that is not listed uses all of them.
-const UNUSED: [(&str, &[&str]); 22] = [
+const UNUSED: [(&str, &[&str]); 23] = [
     ("llm-service", &[NATS, DATABASE, LLM]),
     ("receive", &[DATABASE, LLM]),
     ("web", &[LLM]),
@@ -29,6 +29,7 @@ const UNUSED: [(&str, &[&str]); 22] = [
     ("models", &[NATS, DATABASE]),
     ("tools", &[NATS, DATABASE, LLM]),
     ("notify", &[NATS, DATABASE, LLM]),
+    ("destinations", &[NATS, DATABASE, LLM]),
     ("sources", &[NATS, DATABASE, LLM]),
     ("skills", &[NATS, DATABASE, LLM]),
     ("inspect", &[NATS, DATABASE, LLM]),

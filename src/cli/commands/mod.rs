@@ -19,6 +19,7 @@ mod shell;
 mod models;
 mod tools;
 mod notify;
+mod destinations;
 mod sources;
 mod routes;
 mod skills;
@@ -117,6 +118,7 @@ async fn perform(global: GlobalArgs, command: Command, mask: ProcessMask) -> any
         Command::Models(args) => models::run(&global, args).await,
         Command::Tools(args) => tools::run(&global, args).await,
         Command::Notify(command) => notify::run(&global, command).await,
+        Command::Destinations(command) => destinations::run(&global, command).await,
         Command::Sources(command) => sources::run(&global, command),
         Command::Routes(command) => routes::run(&global, command),
         Command::Skills(command) => skills::run(&global, command).await,

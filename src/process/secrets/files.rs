@@ -82,7 +82,7 @@ impl SecretFiles {
             files.add_server(server);
         }
         for secret in config
-            .notifications
+            .notification_routes()
             .values()
             .flat_map(|route| route.kind.secrets())
         {

@@ -62,7 +62,7 @@ pub fn mask(config: &Config, addresses: Option<&Addresses>) -> Result<Mask, Unre
         }
     }
     for secret in config
-        .notifications
+        .notification_routes()
         .values()
         .flat_map(|route| route.kind.secrets())
     {

@@ -13,11 +13,12 @@ use tarsy_store::Store;
 /// Starts the tasks of the routes that are configured.
 pub(super) fn start(background: &Background, config: &Config, store: &Arc<Store>, mask: &Mask) {
     metrics::gauge!("tarsy_notifications_oldest_seconds").set(0.0);
-    if config.notifications.is_empty() {
+    let routes = config.notification_routes();
+    if routes.is_empty() {
         return;
     }
-    let notifier = Arc::new(Routes::new(config.notifications.clone(), mask.clone()));
-    for (name, route) in &config.notifications {
+    let notifier = Arc::new(Routes::new(routes.clone(), mask.clone()));
+    for (name, route) in &routes {
         let sender = RouteSender {
             store: Arc::clone(store),
             notifier: Arc::clone(&notifier),
@@ -35,7 +36,7 @@ pub(super) fn start(background: &Background, config: &Config, store: &Arc<Store>
     }
     let watch = BacklogWatch {
         store: Arc::clone(store),
-        routes: config.notifications.keys().cloned().collect(),
+        routes: routes.into_keys().collect(),
     };
     background.spawn("backlog of notifications", |end| watch.run(end));
 }

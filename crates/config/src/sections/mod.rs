@@ -2,8 +2,8 @@
 //!
 //! Agents are put together from `providers`, `native_tools`, `past`, `servers`, `skills`, `settings` and `agents`
 //! with their `sub_agents`; `chains`, `synthesis` and `review` say which of them run, `routes` for which alerts.
-//! `worker`, `streams`, `retention`, `trust`, `web`, `notifications`, `sources` and `llm_service` configure the system
-//! around them.
+//! `worker`, `streams`, `retention`, `trust`, `web`, `notifications`, `destinations`, `sources` and `llm_service`
+//! configure the system around them.
 
 pub(crate) mod native_tools;
 pub(crate) mod past;
@@ -24,4 +24,5 @@ pub(crate) mod streams;
 pub(crate) mod retention;
 pub(crate) mod web;
 pub(crate) mod notifications;
+pub mod destinations;
 pub(crate) mod sources;

@@ -13,6 +13,8 @@ const MAX_REF_BYTES: usize = 256;
 
 /// The hash of an Alertmanager group, which Alertmanager itself uses as Opsgenie's alias and as PagerDuty's key.
 pub(crate) const AM_GROUP: &str = "am_group";
+/// The id of the dashboard of Grafana that shows the alert.
+pub(crate) const DASHBOARD: &str = "dashboard";
 /// The message of a chat that shows the alert: [`SlackThread`].
 pub const SLACK: &str = "slack";
 

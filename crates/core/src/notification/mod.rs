@@ -16,6 +16,7 @@ use strum::{IntoStaticStr, VariantArray};
 
 use uuid::Uuid;
 
+pub use self::readable::with_citations_in_words;
 use self::summary::Summary;
 use super::ids::SessionId;
 
@@ -27,6 +28,8 @@ pub enum Moment {
     Started,
     /// The investigation has ended, or its alert was given up.
     Ended,
+    /// A cooldown covers the alert: an earlier investigation is its answer.
+    Covered,
 }
 
 crate::words!(pub Moment, pub ALL);
@@ -41,7 +44,7 @@ impl Moment {
 /// Identifies a notification: there is one for each session, route and moment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NotificationKey {
-    /// The session, or the alert that was given up.
+    /// The session, or the alert that was given up or covered.
     pub session: SessionId,
     /// The name of the route in the configuration.
     pub route: String,
@@ -55,6 +58,11 @@ impl NotificationKey {
             &self.session.0,
             format!("notification/{}/{}", self.moment.as_str(), self.route).as_bytes(),
         )
+    }
+
+    /// The last word of a note, by which it is found again at its destination.
+    pub fn marker(&self) -> String {
+        format!("tarsy-{}", self.id().simple())
     }
 }
 
@@ -74,8 +82,10 @@ impl fmt::Display for NotificationKey {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Notification {
     pub key: NotificationKey,
+    /// The session that it is about: for a covered alert the earlier one.
+    pub about: SessionId,
     pub summary: Summary,
-    /// The page of the session.
+    /// The page of the session that it is about.
     pub url: Option<String>,
     /// The words of the route's template; `None` for the usual form.
     pub template: Option<template::Template>,
@@ -84,7 +94,7 @@ pub struct Notification {
 }
 
 /// The remark of a notification that may be a repetition.
-pub(crate) const MAY_REPEAT: &str =
+pub const MAY_REPEAT: &str =
     "Sent again: the answer to an earlier attempt is not known, so this may be a repetition.";
 
 #[cfg(test)]

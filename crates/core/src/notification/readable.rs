@@ -3,7 +3,7 @@
 use crate::execution::cited_events::{CitedSource, citations};
 
 /// A text with its citations in words: `full [5, 7]` becomes `full (events 5 and 7)`. Other brackets stay.
-pub(super) fn with_citations_in_words(text: &str) -> String {
+pub fn with_citations_in_words(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     let mut done = 0;
     for citation in citations(text) {

@@ -48,7 +48,18 @@ impl Filters {
             .filter(|route| is_in(&route.filter.chains, |known| known == chain));
         wanted
             .flat_map(|route| route.filter.on.iter().map(|moment| planned(route, *moment)))
+            .filter(|planned| planned.moment != Moment::Covered)
+            .chain(self.of_covered())
             .collect()
+    }
+
+    /// The notifications about an alert that a cooldown covers. Its chain is that of the earlier session, which only
+    /// the store knows.
+    pub fn of_covered(&self) -> impl Iterator<Item = Planned> {
+        self.0
+            .iter()
+            .filter(|route| route.filter.on.contains(&Moment::Covered))
+            .map(|route| planned(route, Moment::Covered))
     }
 
     /// The notifications about an alert that is given up without a session.
@@ -76,7 +87,9 @@ impl Filter {
         let chain = summary.chain.as_deref();
         let outcome = match moment {
             Moment::Started => true,
-            Moment::Ended => is_in(&self.outcomes, |known| Some(*known) == summary.outcome),
+            Moment::Ended | Moment::Covered => {
+                is_in(&self.outcomes, |known| Some(*known) == summary.outcome)
+            }
         };
         self.on.contains(&moment)
             && is_in(&self.chains, |known| Some(known.as_str()) == chain)
@@ -192,11 +205,12 @@ mod tests {
         };
         assert_eq!(
             names(filters.of_session("kubernetes")),
-            ["all started", "all ended", "one ended"]
+            ["all started", "all ended", "one ended", "all covered"]
         );
         assert_eq!(
             names(filters.of_session("other")),
-            ["all started", "all ended"]
+            ["all started", "all ended", "all covered"],
+            "a covered alert has the chain of the earlier session"
         );
         assert_eq!(
             names(filters.of_dead_letter()),

@@ -114,7 +114,7 @@ fn is_name(text: &str) -> bool {
 
 /// The values of one notification, bounded and visible, not escaped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Values {
+pub struct Values {
     pub(super) title: String,
     /// The sentence of the mark; empty without one.
     pub(super) mark: &'static str,
@@ -150,9 +150,13 @@ fn review(summary: &Summary) -> String {
 }
 
 impl Values {
-    pub(super) fn of_notification(notification: &Notification) -> Self {
+    pub fn of_notification(notification: &Notification) -> Self {
         let Notification {
-            key, summary, url, ..
+            key,
+            about,
+            summary,
+            url,
+            ..
         } = notification;
         let title = line(&summary.title, MAX_TITLE);
         let fields = summary.fields();
@@ -185,13 +189,14 @@ impl Values {
             link: url.clone().unwrap_or_default(),
             seen: summary.seen_before.map(Seen::in_words).unwrap_or_default(),
             sign_of: summary.outcome,
-            session: key.session.to_string(),
+            session: about.to_string(),
             moment: key.moment,
             route: line(&key.route, MAX_NAME),
         }
     }
 
-    fn text(&self, name: &str) -> String {
+    /// The value of one of [`NAMES`]; empty for an unknown name and an absent value.
+    pub fn text(&self, name: &str) -> String {
         match name {
             "title" => self.title.clone(),
             "cause" => self.cause.clone(),
@@ -251,9 +256,10 @@ impl Values {
     }
 
     /// The facts in a line: `critical, completed after 6.1 s, 2 cited events`.
-    pub(super) fn facts(&self) -> String {
+    pub fn facts(&self) -> String {
         let ended = match self.moment {
             Moment::Started => "investigation started".to_owned(),
+            Moment::Covered => format!("covered by an investigation that was {}", self.outcome),
             Moment::Ended if self.duration.is_empty() => self.outcome.clone(),
             Moment::Ended => format!("{} after {}", self.outcome, self.duration),
         };

@@ -38,6 +38,7 @@ pub(super) fn notification() -> Notification {
             route: "on-call".to_owned(),
             moment: Moment::Ended,
         },
+        about: session,
         summary: summary(),
         url: Some(format!("https://tarsy.example.com/sessions/{session}")),
         template: None,

@@ -22,6 +22,7 @@ const MAX_TEXT: usize = 4_000;
 pub fn message(notification: &Notification) -> Value {
     let Notification {
         key,
+        about,
         summary,
         url,
         may_repeat,
@@ -36,7 +37,7 @@ pub fn message(notification: &Notification) -> Value {
     json!({
         "id": key.id(),
         "type": format!("session.{}", key.moment.as_str()),
-        "session_id": key.session,
+        "session_id": about,
         "route": key.route,
         "title": values.title,
         "severity": summary.severity.map(Severity::as_str),

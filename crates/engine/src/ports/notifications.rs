@@ -7,6 +7,7 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::journal::StoreError;
+use tarsy_core::ids::SessionId;
 use tarsy_core::notification::summary::Summary;
 use tarsy_core::notification::{Notification, NotificationKey};
 
@@ -34,6 +35,8 @@ pub struct DueNotification {
     pub waited: Duration,
     /// The receipt of the first message of the session.
     pub thread: Option<String>,
+    /// The session that it is about: for a covered alert the earlier one.
+    pub about: SessionId,
     pub summary: Summary,
 }
 
@@ -42,7 +45,7 @@ pub struct DueNotification {
 pub enum NotificationResult {
     /// The provider has the message, and calls it by the receipt.
     Sent { receipt: Option<String> },
-    /// The route does not want it.
+    /// The route does not want it, or the alert names nothing to which it belongs.
     Filtered,
     /// It will not be sent, for this reason.
     GivenUp { reason: String },
@@ -105,6 +108,8 @@ pub enum ProviderAnswer {
     Accepted { receipt: Option<String> },
     /// It has the message of an earlier attempt.
     Found { receipt: Option<String> },
+    /// The alert names nothing to which the message could be added.
+    NoPlace { reason: String },
     /// It refuses the message, which no later attempt can change.
     Rejected { reason: String },
     /// A later attempt may succeed, not before this time if it is given.

@@ -21,7 +21,8 @@ WITH due AS (
   RETURNING n.session_id, n.route, n.moment, n.attempts, d.in_doubt, n.created_at
 )
 SELECT t.session_id, t.moment, t.attempts, t.in_doubt,
-       extract(epoch FROM clock_timestamp() - coalesce(s.finished_at, t.created_at))::float8 AS waited,
+       extract(epoch FROM clock_timestamp() - CASE WHEN t.moment = 'covered' THEN t.created_at
+                          ELSE coalesce(s.finished_at, t.created_at) END)::float8 AS waited,
        (SELECT b.receipt FROM notifications b
         WHERE b.session_id = t.session_id AND b.route = t.route AND b.moment = 'started' AND t.moment = 'ended') AS thread,
        a.title,
@@ -40,6 +41,10 @@ SELECT t.session_id, t.moment, t.attempts, t.in_doubt,
                WHERE j.joined_session_id = t.session_id AND j.refs IS NOT NULL
                ORDER BY j.received_at DESC LIMIT 20)) r, jsonb_each(r.refs) e) AS refs,
        -- The first event of a session counts the earlier investigations of its alert.
-       f.metadata -> 'past' AS past, f.metadata -> 'past_days' AS past_days
-FROM taken t JOIN alerts a ON a.alert_id = t.session_id LEFT JOIN alert_sessions s ON s.session_id = t.session_id
+       f.metadata -> 'past' AS past, f.metadata -> 'past_days' AS past_days,
+       coalesce(s.session_id, t.session_id) AS about
+FROM taken t JOIN alerts a ON a.alert_id = t.session_id
+-- A message about a covered alert reports the earlier session.
+LEFT JOIN alert_sessions s
+  ON s.session_id = CASE WHEN t.moment = 'covered' THEN a.joined_session_id ELSE t.session_id END
 LEFT JOIN timeline_events f ON f.session_id = t.session_id AND f.session_seq = 1 AND f.event_type = 'session_started'

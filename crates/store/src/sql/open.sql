@@ -256,9 +256,14 @@ WITH alert AS (
   INSERT INTO notifications (session_id, route, moment)
   SELECT session_id, u.route, u.moment
   FROM opened, unnest($notifications.routes::text[], $notifications.moments::text[]) AS u(route, moment)
+  WHERE u.moment <> 'covered'
   UNION ALL
   SELECT session_id, u.route, u.moment
   FROM listing, unnest($notifications.routes, $notifications.moments) AS u(route, moment) WHERE u.moment = 'ended'
+  UNION ALL
+  -- A covered alert has no session, so its row is due at once.
+  SELECT $alert_id, u.route, u.moment
+  FROM covering, unnest($notifications.routes, $notifications.moments) AS u(route, moment) WHERE u.moment = 'covered'
 ), worded AS (
   -- A worker of an earlier version prunes a session without its words.
   INSERT INTO session_words (session_id, words) SELECT session_id, array_to_tsvector($words::text[]) FROM opened

@@ -37,13 +37,13 @@ impl Outgoing {
         }
     }
 
-    /// The rows of a session that lists alerts above a limit.
+    /// The rows of an alert that opens no investigation: it is covered, or a session lists it above a limit.
     pub(crate) fn of_list(&self, request: &JoinRequest) -> Vec<Planned> {
         request
             .limit
             .as_ref()
             .map(|limit| self.filters.of_session(&limit.chain))
-            .unwrap_or_default()
+            .unwrap_or_else(|| self.filters.of_covered().collect())
     }
 
     pub(crate) fn of_dead_letter(&self) -> Vec<Planned> {

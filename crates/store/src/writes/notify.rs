@@ -54,7 +54,7 @@ pub(crate) struct ClaimNotifications {
 statement!(ClaimNotifications, "notify_claim.sql" -> (
     SqlUuid, Text, Integer, Bool, Double, Nullable<Text>, Nullable<Text>, Nullable<Text>, Nullable<Text>,
     Nullable<Text>, Bool, Nullable<Text>, Nullable<Text>, Nullable<Jsonb>, Nullable<Text>, Nullable<Timestamptz>,
-    Nullable<Timestamptz>, Nullable<Jsonb>, Nullable<Jsonb>, Nullable<Jsonb>
+    Nullable<Timestamptz>, Nullable<Jsonb>, Nullable<Jsonb>, Nullable<Jsonb>, SqlUuid
 ), [route, limit, token, lease]);
 
 #[derive(Queryable)]
@@ -82,6 +82,8 @@ pub(crate) struct DueRow {
     refs: Option<Value>,
     past: Option<Value>,
     past_days: Option<Value>,
+    #[diesel(deserialize_as = Stored<SessionId>)]
+    about: SessionId,
 }
 
 impl ClaimNotifications {
@@ -146,6 +148,7 @@ impl ClaimNotifications {
             in_doubt: row.in_doubt,
             waited: number::from_seconds(row.waited),
             thread: row.thread,
+            about: row.about,
             summary,
         })
     }

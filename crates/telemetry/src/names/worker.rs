@@ -22,7 +22,7 @@ const ITERATION_BUCKETS: &[f64] = &[
 /// The services without which a worker claims nothing.
 const SERVICES: &[&str] = &["nats", "database", "llm-service", "providers"];
 const PRIORITIES: &[&str] = &["critical", "high", "normal", "low"];
-const NOTIFICATION_KINDS: &[&str] = &["slack", "teams", "webhook"];
+const NOTIFICATION_KINDS: &[&str] = &["slack", "teams", "webhook", "destination"];
 /// `repeated`: sent after an attempt whose answer is not known; `found`: such an attempt had sent it.
 const NOTIFICATION_OUTCOMES: &[&str] = &[
     "sent", "repeated", "found", "filtered", "failed", "given_up",

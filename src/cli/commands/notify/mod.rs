@@ -42,6 +42,7 @@ async fn test(config: &Config, NotifyTestArgs { route }: NotifyTestArgs) -> anyh
             route: route.clone(),
             moment: Moment::Ended,
         },
+        about: session,
         summary: sample(config),
         url: config
             .web
@@ -60,6 +61,7 @@ async fn test(config: &Config, NotifyTestArgs { route }: NotifyTestArgs) -> anyh
             )])?;
             Ok(Exit::Done)
         }
+        ProviderAnswer::NoPlace { reason } => bail!("{route} has no place for it: {reason}"),
         ProviderAnswer::Rejected { reason } => bail!("{route} rejects the message: {reason}"),
         ProviderAnswer::Unavailable { reason, .. } => {
             bail!("{route} has not taken the message: {reason}")

@@ -11,4 +11,5 @@ pub mod checks;
 pub mod gaps;
 pub mod models;
 pub mod queue;
+pub mod destinations;
 pub mod sources;

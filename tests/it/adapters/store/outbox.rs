@@ -10,12 +10,14 @@ use tarsy_core::notification::route::{Filter, Filters, NamedFilter};
 use tarsy_core::notification::summary::Outcome;
 use tarsy_engine::ports::{
     Arrival, DeadReason, DueNotification, Journal, Lease, NotificationClaim, NotificationResult,
-    Notifications, Refusal, Sessions,
+    Notifications, OpenRequest, Opened, Refusal, Sessions,
 };
 use tarsy_store::Store;
 use tokio::task::JoinSet;
 
-use super::fixture::{completed, new_id, open_request, open_session, received, settled, steal};
+use super::fixture::{
+    completed, investigated, new_id, open_request, open_session, received, settled, steal,
+};
 use crate::support::postgres::TestDatabase;
 
 const MAX_AGE: Duration = Duration::from_secs(86_400);
@@ -202,6 +204,45 @@ async fn each_end_makes_its_message_due_also_one_written_without_routes() {
         (dead, Some(Outcome::DeadLetter)),
     ];
     assert_eq!(due, expected);
+}
+
+#[tokio::test]
+async fn a_covered_alert_gets_a_message_about_the_earlier_session() {
+    let database = TestDatabase::create().await;
+    let store = database
+        .store()
+        .notifying(filters(&[Moment::Covered], &["ops"]));
+    let earlier = investigated(&store, "fp", Severity::High, completed()).await;
+    assert!(
+        claim(&store).await.is_empty(),
+        "no cooldown covers the first"
+    );
+
+    let covered = new_id();
+    let refs = Refs::new([("incident".to_owned(), "P9".to_owned())]);
+    let mut request = OpenRequest {
+        cooldown: Duration::from_secs(3_600),
+        ..open_request(covered, "fp")
+    };
+    request.alert.refs = refs.clone();
+    request.alert.title = "the same again".to_owned();
+    store.receive(received(covered, b"x")).await.unwrap();
+    let opened = store.open(request).await.unwrap();
+    assert_eq!(opened, Opened::CoveredByCooldown(earlier));
+
+    let due = claim(&store).await.remove(0);
+    assert_eq!(
+        (due.key.session, due.key.moment),
+        (covered, Moment::Covered)
+    );
+    assert_eq!((due.about, due.summary.refs), (earlier, refs));
+    assert_eq!(due.summary.title, "the same again");
+    assert_eq!(due.summary.outcome, Some(Outcome::Completed));
+    assert!(
+        due.summary.analysis.is_some(),
+        "the analysis of the earlier session"
+    );
+    assert!(due.waited < Duration::from_secs(60), "since it was covered");
 }
 
 #[tokio::test]

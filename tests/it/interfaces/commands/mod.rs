@@ -14,6 +14,7 @@ mod search;
 mod sessions;
 mod shell;
 mod routes;
+mod destinations;
 mod sources;
 mod unavailable;
 mod usage;

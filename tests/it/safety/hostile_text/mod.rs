@@ -171,6 +171,7 @@ fn messages(shape: &Shape, costs: &mut Costs) {
         moment: Moment::Ended,
     };
     let message = Notification {
+        about: key.session,
         key,
         summary,
         url: None,

@@ -3,6 +3,7 @@
 
 use crate::read::reader::Map;
 use crate::secret::SecretSource;
+use crate::sections::destinations::Destination;
 
 const SLACK_API: &str = "https://slack.com/api";
 /// The words of `kind`.
@@ -39,6 +40,8 @@ pub enum RouteKind {
         /// Signs the requests.
         secret: Option<SecretSource>,
     },
+    /// An entry of `destinations`, not of `notifications`.
+    Destination(Box<Destination>),
 }
 
 impl RouteKind {
@@ -51,6 +54,7 @@ impl RouteKind {
             Self::SlackWebhook { .. } | Self::SlackBot { .. } => "slack",
             Self::Teams { .. } => "teams",
             Self::Webhook { .. } => "webhook",
+            Self::Destination(_) => "destination",
         }
     }
 
@@ -67,6 +71,7 @@ impl RouteKind {
                 };
                 of_url.into_iter().chain(secret).collect()
             }
+            Self::Destination(destination) => destination.secret.iter().collect(),
         }
     }
 
@@ -76,7 +81,10 @@ impl RouteKind {
             Self::SlackBot {
                 thread_channels, ..
             } => thread_channels,
-            Self::SlackWebhook { .. } | Self::Teams { .. } | Self::Webhook { .. } => &[],
+            Self::SlackWebhook { .. }
+            | Self::Teams { .. }
+            | Self::Webhook { .. }
+            | Self::Destination(_) => &[],
         }
     }
 
@@ -120,6 +128,8 @@ impl RouteKind {
                         .map(|secret| Keys::SECRET.for_secret(secret)),
                 );
             }
+            // The section of destinations shows it as it was written.
+            Self::Destination(_) => {}
         }
         keys
     }
@@ -261,6 +271,11 @@ fn required(map: &mut Map<'_>, keys: Keys) -> Option<SecretSource> {
         );
     }
     found
+}
+
+/// The secret that `secret_file` or `secret_env` names.
+pub(crate) fn own_secret(map: &mut Map<'_>) -> Option<SecretSource> {
+    secret(map, Keys::SECRET)
 }
 
 fn secret(map: &mut Map<'_>, keys: Keys) -> Option<SecretSource> {

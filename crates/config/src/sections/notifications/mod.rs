@@ -2,13 +2,15 @@
 
 mod kind;
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
-use serde_json::json;
+use serde_json::{Value, json};
 
+pub(crate) use self::kind::own_secret;
 pub use self::kind::{RouteKind, WebhookAddress};
 use crate::read::reader::{Field, Map};
 use crate::write::Written;
@@ -38,32 +40,42 @@ impl NotificationRoute {
     /// `chains` are the names of the defined chains.
     pub(crate) fn read(field: &Field<'_>, chains: &[String]) -> Option<Self> {
         field.section(|map| {
-            let on = map.list("when", |field| field.choice(&Moment::ALL, Moment::as_str));
-            let filter = Filter {
-                on: on
-                    .filter(|moments| !moments.is_empty())
-                    .unwrap_or_else(|| vec![Moment::Ended]),
-                chains: map
-                    .list("chains", |field| field.reference(chains))
-                    .unwrap_or_default(),
-                severities: map.list("severities", severity).unwrap_or_default(),
-                outcomes: map
-                    .list("outcomes", |field| {
-                        field.choice(&Outcome::ALL, Outcome::as_str)
-                    })
-                    .unwrap_or_default(),
-            };
-            let timeout = map.get("timeout").and_then(|field| field.duration(1..=60));
+            let filter = Self::read_filter(map, chains);
+            let timeout = Self::read_timeout(map, 1..=60);
             let template = read_template(map, "template");
             let started_template = read_template(map, "started_template");
             Some(Self {
                 kind: RouteKind::read(map)?,
                 filter,
-                timeout: timeout.unwrap_or(DEFAULT_TIMEOUT),
+                timeout,
                 template,
                 started_template,
             })
         })
+    }
+
+    /// The keys that say which notifications a route gets.
+    pub(crate) fn read_filter(map: &mut Map<'_>, chains: &[String]) -> Filter {
+        let on = map.list("when", |field| field.choice(&Moment::ALL, Moment::as_str));
+        Filter {
+            on: on
+                .filter(|moments| !moments.is_empty())
+                .unwrap_or_else(|| vec![Moment::Ended]),
+            chains: map
+                .list("chains", |field| field.reference(chains))
+                .unwrap_or_default(),
+            severities: map.list("severities", severity).unwrap_or_default(),
+            outcomes: map
+                .list("outcomes", |field| {
+                    field.choice(&Outcome::ALL, Outcome::as_str)
+                })
+                .unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn read_timeout(map: &mut Map<'_>, secs: RangeInclusive<u64>) -> Duration {
+        let timeout = map.get("timeout").and_then(|field| field.duration(secs));
+        timeout.unwrap_or(DEFAULT_TIMEOUT)
     }
 }
 
@@ -81,46 +93,50 @@ fn read_template(map: &mut Map<'_>, key: &'static str) -> Option<Template> {
 
 /// The schema of the section. Which keys go together depends on `kind`, and the reader reports it.
 pub(crate) fn schema(_: &mut SchemaGenerator) -> Schema {
+    let mut keys = json!({
+        "kind": {"enum": RouteKind::WORDS, "x-required": "", "description": "The chat or program."},
+        "url": {"type": "string", "description": "The address of a webhook, without a secret."},
+        "url_file": {"type": "string", "description": "The file with the address."},
+        "url_env": {"type": "string", "description": "The variable with the address."},
+        "token_file": {"type": "string", "description": "The file with the token of a bot of Slack."},
+        "token_env": {"type": "string", "description": "The variable with the token of a bot of Slack."},
+        "channel": {"type": "string", "description": "The id of a channel of Slack, not its name."},
+        "thread_channels": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Other channels, in the threads of whose messages about alerts it may reply."
+        },
+        "api_url": {"type": "string", "description": "The API of another cloud of Slack."},
+        "secret_file": {"type": "string", "description": "The file with the secret that signs requests."},
+        "secret_env": {"type": "string", "description": "The variable with the secret that signs requests."},
+        "template": {"type": "string", "description": "The words about an ended investigation."},
+        "started_template": {"type": "string", "description": "The words about one that begins."}
+    });
+    if let (Value::Object(keys), Value::Object(filter)) = (&mut keys, filter_keys()) {
+        keys.extend(filter);
+    }
+    json_schema!({"type": "object", "additionalProperties": {"type": "object", "properties": keys}})
+}
+
+/// The keys that destinations have, too.
+pub(crate) fn filter_keys() -> Value {
     let words = |words: Vec<&str>, description: &str| json!({"type": "array", "items": {"enum": words}, "description": description});
     let moments = Moment::ALL.map(Moment::as_str).to_vec();
     let severities = Severity::ALL.map(Severity::as_str).to_vec();
     let outcomes = Outcome::ALL.map(Outcome::as_str).to_vec();
-    json_schema!({
-        "type": "object",
-        "additionalProperties": {
-            "type": "object",
-            "properties": {
-                "kind": {"enum": RouteKind::WORDS, "x-required": "", "description": "The chat or program."},
-                "url": {"type": "string", "description": "The address of a webhook, without a secret."},
-                "url_file": {"type": "string", "description": "The file with the address."},
-                "url_env": {"type": "string", "description": "The variable with the address."},
-                "token_file": {"type": "string", "description": "The file with the token of a bot of Slack."},
-                "token_env": {"type": "string", "description": "The variable with the token of a bot of Slack."},
-                "channel": {"type": "string", "description": "The id of a channel of Slack, not its name."},
-                "thread_channels": {
-                    "type": "array",
-                    "items": {"type": "string"},
-                    "description": "Other channels, in the threads of whose messages about alerts it may reply."
-                },
-                "api_url": {"type": "string", "description": "The API of another cloud of Slack."},
-                "secret_file": {"type": "string", "description": "The file with the secret that signs requests."},
-                "secret_env": {"type": "string", "description": "The variable with the secret that signs requests."},
-                "when": words(moments, "When a message is sent; by default at the end."),
-                "chains": {
-                    "type": "array",
-                    "items": {"type": "string"},
-                    "description": "Investigations of these chains only."
-                },
-                "severities": words(severities, "Alerts of these severities only."),
-                "outcomes": words(outcomes, "Investigations with these outcomes only."),
-                "timeout": {
-                    "x-form": "duration",
-                    "x-range": [1, 60],
-                    "description": "The time limit for one attempt with all its requests."
-                },
-                "template": {"type": "string", "description": "The words about an ended investigation."},
-                "started_template": {"type": "string", "description": "The words about one that begins."}
-            }
+    json!({
+        "when": words(moments, "When a message is sent; by default at the end."),
+        "chains": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Investigations of these chains only."
+        },
+        "severities": words(severities, "Alerts of these severities only."),
+        "outcomes": words(outcomes, "Investigations with these outcomes only."),
+        "timeout": {
+            "x-form": "duration",
+            "x-range": [1, 60],
+            "description": "The time limit for one attempt with all its requests."
         }
     })
 }

@@ -38,7 +38,7 @@ fn routes_are_read_with_their_secrets_as_references_and_shown_again() {
             api_url
         }
     );
-    assert_eq!(on_call.filter.on, Moment::ALL);
+    assert_eq!(on_call.filter.on, [Moment::Started, Moment::Ended]);
     assert_eq!(
         config.notifications["team"].filter.on,
         [Moment::Ended],

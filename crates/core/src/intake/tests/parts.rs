@@ -381,7 +381,8 @@ fn references_come_from_the_declaration_the_group_and_the_tags() {
     };
     let group = json!({"groupKey": "{}:{job=\"x\"}", "status": "firing", "alerts": [
         {"labels": {"alertname": "A", "ticket": "OPS-7"}, "annotations": {"slack_channel": "C1"}},
-        {"labels": {"alertname": "A", "ticket": "OPS-7"}, "annotations": {"slack_channel": "C2", "slack_ts": "1700000000.000100"}},
+        {"labels": {"alertname": "A", "ticket": "OPS-7"}, "annotations": {"slack_channel": "C2", "slack_ts": "1700000000.000100"},
+         "dashboardURL": "https://grafana.example.com/d/fgKkRkDMk?orgId=1"},
     ]});
     let tag = |name: &str, tag: Tag| TagRef {
         name: name.to_owned(),
@@ -404,6 +405,7 @@ fn references_come_from_the_declaration_the_group_and_the_tags() {
         found["slack"], "C1/1700000000.000100",
         "of each tag the first alert's"
     );
+    assert_eq!(found["dashboard"], "fgKkRkDMk");
     assert_eq!(found["am_group"].as_str().map(str::len), Some(64));
     let json = json!({"title": "disk full", "slack_thread": "https://a.slack.com/archives/C1/p1700000000000100"});
     assert_eq!(

@@ -302,7 +302,7 @@ fn reading(
             .rev()
             .flat_map(|item| item.annotations.clone())
             .collect(),
-        refs: group_ref(body),
+        refs: group_refs(body, &relevant),
         tenant: organisation(body),
         notes,
         ..ParsedBody::default()
@@ -342,10 +342,21 @@ fn organisation(body: &Map<String, Value>) -> Option<String> {
     Some(format!("org-{id}"))
 }
 
-/// The hash of the group, by which Alertmanager calls it elsewhere.
-fn group_ref(body: &Map<String, Value>) -> BTreeMap<String, String> {
+/// The hash of the group, by which Alertmanager calls it elsewhere, and the dashboard of Grafana that shows an alert.
+fn group_refs(body: &Map<String, Value>, items: &[&WebhookAlert<'_>]) -> BTreeMap<String, String> {
     let group = text(body, "groupKey").map(|key| (refs::AM_GROUP.to_owned(), refs::am_group(&key)));
-    group.into_iter().collect()
+    let dashboard = items
+        .iter()
+        .find_map(|item| dashboard(&text(item.fields, "dashboardURL")?))
+        .map(|id| (refs::DASHBOARD.to_owned(), id));
+    group.into_iter().chain(dashboard).collect()
+}
+
+/// The id in the address of a dashboard, `https://grafana.example.com/d/<id>?orgId=1`.
+fn dashboard(url: &str) -> Option<String> {
+    let path = url.split(['?', '#']).next()?;
+    let behind = path.split("/d/").nth(1)?;
+    behind.split('/').next().map(str::to_owned)
 }
 
 /// The time of the status change: when the newest alert began, or when the last one ended.

@@ -157,6 +157,7 @@ impl<S: Notifications, N: Notifier> RouteSender<S, N> {
             in_doubt,
             waited,
             thread,
+            about,
             summary,
             ..
         } = due;
@@ -166,10 +167,13 @@ impl<S: Notifications, N: Notifier> RouteSender<S, N> {
         let template = match key.moment {
             Moment::Started => self.route.started_template.clone(),
             Moment::Ended => self.route.template.clone(),
+            Moment::Covered => None,
         };
-        let url = self.public_url.as_ref().map(|url| url.session(key.session));
+        let url = self.public_url.as_ref().map(|url| url.session(about));
+        let session = key.session;
         let message = Notification {
             key,
+            about,
             summary,
             url,
             template,
@@ -182,6 +186,10 @@ impl<S: Notifications, N: Notifier> RouteSender<S, N> {
             ),
             ProviderAnswer::Found { receipt } => {
                 Attempt::new("found", NotificationResult::Sent { receipt })
+            }
+            ProviderAnswer::NoPlace { reason } => {
+                tracing::debug!(session_id = %session, "notification filtered: {reason}");
+                Attempt::new("filtered", NotificationResult::Filtered)
             }
             ProviderAnswer::Rejected { reason } => {
                 Attempt::new("given_up", NotificationResult::GivenUp { reason })

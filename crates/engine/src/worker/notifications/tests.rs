@@ -82,6 +82,7 @@ fn due() -> DueNotification {
         in_doubt: false,
         waited: Duration::ZERO,
         thread: None,
+        about: SessionId(Uuid::nil()),
         summary: Summary {
             outcome: Some(Outcome::Completed),
             began_at,

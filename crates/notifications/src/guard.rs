@@ -1,0 +1,118 @@
+//! The addresses that a destination is never reached at: those of this machine's network itself, which a cloud answers
+//! with credentials. Private ones are permitted, because operators run trackers inside.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::{Client, Url};
+use tokio::net::lookup_host;
+
+use tarsy_http::outgoing;
+
+/// The metadata service of Amazon's cloud, by IPv6.
+const AWS_METADATA: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
+
+/// A client whose names resolve to permitted addresses only. A proxy of the environment resolves by itself.
+///
+/// # Errors
+/// A text with the reason, when it cannot be built.
+pub(super) fn client() -> Result<Client, String> {
+    outgoing::builder()
+        .dns_resolver(Arc::new(Guard))
+        .build()
+        .map_err(|error| format!("no HTTP client: {}", outgoing::cause(error)))
+}
+
+/// Refuses a URL whose host is such an address.
+///
+/// # Errors
+/// A text with the reason.
+pub(super) fn check(url: &Url) -> Result<(), String> {
+    let host = url.host_str().unwrap_or_default();
+    let literal = host.trim_start_matches('[').trim_end_matches(']');
+    match literal.parse() {
+        Ok(address) if is_refused(address) => Err(refusal(host)),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+fn refusal(host: &str) -> String {
+    format!("{host} is a link-local address or one of a metadata service, which is refused")
+}
+
+fn is_refused(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => v4.is_link_local() || v4.is_unspecified(),
+        IpAddr::V6(v6) => v6.is_unicast_link_local() || v6 == AWS_METADATA || v6.is_unspecified(),
+    }
+}
+
+/// Resolves names, and leaves refused addresses out.
+struct Guard;
+
+impl Resolve for Guard {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let host = name.as_str().to_owned();
+            // The port of the URL takes the place of this one.
+            let found: Vec<SocketAddr> = lookup_host((host.as_str(), 0)).await?.collect();
+            let permitted: Vec<SocketAddr> = found
+                .into_iter()
+                .filter(|address| !is_refused(address.ip()))
+                .collect();
+            if permitted.is_empty() {
+                return Err(refusal(&host).into());
+            }
+            Ok(Box::new(permitted.into_iter()) as Addrs)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn link_local_and_metadata_addresses_are_refused_in_every_form() {
+        for host in [
+            "169.254.169.254",
+            "2852039166",
+            "0xa9.254.169.254",
+            "[::ffff:169.254.169.254]",
+            "[fe80::1]",
+            "[fd00:ec2::254]",
+            "0.0.0.0",
+        ] {
+            let url = Url::parse(&format!("https://{host}/latest")).unwrap();
+            assert!(check(&url).is_err(), "{host}");
+        }
+        for host in [
+            "10.0.0.7",
+            "192.168.1.1",
+            "[fd00::1]",
+            "127.0.0.1",
+            "jira.internal",
+        ] {
+            let url = Url::parse(&format!("https://{host}/")).unwrap();
+            assert_eq!(check(&url), Ok(()), "{host}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_with_a_refused_address_alone_is_not_reached() {
+        let addresses = Guard.resolve("localhost".parse().unwrap()).await.unwrap();
+        assert!(
+            addresses
+                .into_iter()
+                .all(|address| address.ip().is_loopback())
+        );
+        // The resolver of the system reads a literal as the name of itself.
+        let refused = Guard.resolve("169.254.169.254".parse().unwrap()).await;
+        let reason = refused
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_default();
+        assert!(reason.contains("link-local"), "{reason}");
+    }
+}
