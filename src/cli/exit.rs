@@ -14,10 +14,12 @@ pub enum Exit {
     Failed = 1,
     /// The command line is wrong.
     Usage = 2,
-    /// The investigation is still running at `--timeout`.
+    /// The investigation is still running at `--timeout`; for `approvals`: the decision does not count.
     StillRunning = 3,
     /// The report of a real model in a drill is not solved.
     NotSolved = 4,
+    /// A decision or a verdict was sent, and no worker has recorded it yet (`EX_TEMPFAIL` of sysexits.h).
+    NotRecorded = 75,
     /// `tarsy.yaml` is wrong (`EX_CONFIG` of sysexits.h).
     BadConfiguration = 78,
     /// Ctrl-C (128 + SIGINT).
@@ -68,12 +70,13 @@ mod tests {
                 Exit::Usage,
                 Exit::StillRunning,
                 Exit::NotSolved,
+                Exit::NotRecorded,
                 Exit::BadConfiguration,
                 Exit::Interrupted,
                 Exit::OutputClosed
             ]
             .map(Exit::code),
-            [2, 3, 4, 78, 130, 141]
+            [2, 3, 4, 75, 78, 130, 141]
         );
     }
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::bail;
 
-use tarsy_bus::{ConnectRetry, Nats, NatsCredentials, Options, TopologySettings};
+use super::people;
+use tarsy_bus::{ConnectRetry, Nats, NatsCredentials, Options, PeopleStream, TopologySettings};
 use tarsy_config::{Config, Env, Faults, Secret, environment_fault};
 use tarsy_http::outgoing::token::TokenSource;
 use tarsy_llm::client::{Client, ClientCertificate, Credentials};
@@ -267,6 +268,11 @@ pub fn topology(config: &Config) -> TopologySettings {
     TopologySettings {
         streams: config.streams.clone(),
         ack_wait: config.worker.lease,
+        people: if people::take_part(config) {
+            PeopleStream::Needed
+        } else {
+            PeopleStream::Unused
+        },
     }
 }
 

@@ -1,6 +1,6 @@
 //! The parts of every process, be it a role or a command: addresses with their credentials (`credentials`, `connect`,
 //! `redact`), the mask (`secrets`, `masked`), MCP servers (`tools`, `users`), `skills`, the configuration for people
-//! (`shown`), start and end (`guard`, `shutdown`).
+//! (`shown`), the keys of their channels (`people`), start and end (`guard`, `shutdown`).
 
 pub mod credentials;
 pub mod connect;
@@ -11,5 +11,6 @@ pub mod tools;
 pub mod skills;
 mod users;
 pub mod shown;
+pub mod people;
 pub mod guard;
 pub mod shutdown;

@@ -7,9 +7,9 @@
 //! 3. `timeline` publishes the events that the store has committed, and watchers follow them.
 //! 4. `dead_letters` keeps the alerts that were given up.
 //!
-//! Further modules: `cancel_requests` for running sessions; `presence`, `server` and `permissions` for people; `stream`
-//! reads streams for all. This module may know the ports and the domain types; it knows no database, no model and no
-//! tool.
+//! Further modules: `cancel_requests` for running sessions; `people` for what people decide; `presence`, `server` and
+//! `permissions` for people; `stream` reads streams for all. This module may know the ports and the domain types; it
+//! knows no database, no model and no tool.
 
 #![cfg_attr(
     test,
@@ -33,6 +33,7 @@ pub mod queue;
 pub mod timeline;
 pub mod dead_letters;
 mod cancel_requests;
+mod people;
 mod presence;
 mod system_reports;
 mod server;
@@ -51,10 +52,11 @@ pub use headers::{
     PART, RETRY_OF, RUNBOOK_URL, SESSION_ID, SOURCE, TENANT, TITLE, TOOLS, TRACEPARENT,
 };
 pub use names::{
-    ALERTS, CONTROL, DEAD_LETTERS, InvalidSuffix, MessageKind, Priority, Subject, SubjectSuffix,
-    TIMELINE, control_subject, dead_letter_subject, live_subject, system_subject, timeline_subject,
-    worker_subject,
+    ALERTS, CONTROL, DEAD_LETTERS, InvalidSuffix, MessageKind, PEOPLE, Priority, Subject,
+    SubjectSuffix, TIMELINE, control_subject, dead_letter_subject, live_subject, system_subject,
+    timeline_subject, worker_subject,
 };
+pub use people::{ChannelKeys, JetStreamPeople, NewPeopleMessage, PeoplePublished, SIGNATURE};
 pub use queue::claims::{ClaimSettings, ClaimedJob, Claims, Flow};
 pub use queue::delivery::JetStreamDelivery;
 pub use queue::monitor::QueueMonitor;
@@ -68,6 +70,6 @@ pub use timeline::follow::{Follower, TimelineUpdate};
 pub use timeline::follow_all::AllFollower;
 pub use timeline::wire::MAX_EVENT_BYTES;
 pub use topology::{
-    CopyBehind, Difference, StreamCopies, TopologyChanges, TopologyReport, TopologySettings,
-    TopologyStatus, Weakness,
+    CopyBehind, Difference, PeopleStream, StreamCopies, TopologyChanges, TopologyReport,
+    TopologySettings, TopologyStatus, Weakness,
 };

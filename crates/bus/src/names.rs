@@ -16,6 +16,11 @@ pub const DEAD_LETTERS: &str = "TARSY_DEAD_LETTERS";
 /// The stream of cancel requests.
 pub const CONTROL: &str = "TARSY_CONTROL";
 
+/// The stream of what people send: decisions, freezes and verdicts.
+pub const PEOPLE: &str = "TARSY_PEOPLE";
+/// The consumer of [`PEOPLE`], which all workers share.
+pub(super) const RECORDER: &str = "recorder";
+
 /// The kind of a message of the queue. Only the subject decides it, because the broker's permissions are by subject: it
 /// can allow a program to publish alerts and no questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,6 +193,8 @@ impl From<Priority> for Severity {
 pub(super) const ALL_TIMELINES: &str = "tarsy.timeline.*";
 pub(super) const ALL_DEAD_LETTERS: &str = "tarsy.dead.*.*";
 pub(super) const ALL_CONTROL: &str = "tarsy.control.*";
+pub(super) const ALL_DECISIONS: &str = "tarsy.decisions.>";
+pub(super) const ALL_VERDICTS: &str = "tarsy.verdicts.>";
 pub(super) const ALL_WORKERS: &str = "tarsy.workers.*";
 pub(super) const ALL_SYSTEMS: &str = "tarsy.systems.*";
 

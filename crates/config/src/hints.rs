@@ -1,5 +1,5 @@
 //! Warnings for a valid configuration: settings with easily overlooked costs, routes that an earlier route covers,
-//! and checks that only another program can do.
+//! approvals that more people can give than a reader expects, and checks that only another program can do.
 
 use super::sections::servers::ServerScope;
 use super::sections::servers::transport::McpTransport;
@@ -9,6 +9,7 @@ use super::{Backend, Config};
 pub fn hints(config: &Config) -> Vec<String> {
     let mut hints = costs(config);
     hints.extend(covered_routes(config));
+    hints.extend(config.approvals.warnings());
     let real = config
         .llm_providers
         .iter()

@@ -52,6 +52,9 @@ pub use read::template::{Resolved, Template, TemplateError};
 pub use schema::schema;
 pub use secret::{Secret, SecretError, SecretSource, environment_fault};
 pub use sections::agents::Agent;
+pub use sections::approvals::{
+    ApprovalKey, ApprovalKeys, ApprovalPolicy, Approvals, DEFAULT_POLICY, EVERYONE, Person,
+};
 use sections::chains::WrittenChain;
 pub use sections::chains::{AgentChain, Stage, StageAgent};
 pub use sections::destinations::{
@@ -136,6 +139,8 @@ pub struct Config {
     pub sources: ConfiguredSources,
     pub runbooks: Runbooks,
     pub skills: Skills,
+    #[serde(skip_serializing_if = "write::is_default")]
+    pub approvals: Approvals,
     pub database: Database,
     pub retention: Retention,
     pub masking: Masking,

@@ -15,9 +15,9 @@ use super::sections::chains;
 use super::sections::settings::Settings;
 use super::sections::sub_agents;
 use super::{
-    Agent, AgentChain, Config, ConfiguredDestination, ConfiguredSources, Defaults, Env, Fault,
-    Faults, LlmProvider, LlmService, McpServer, NativeTools, NotificationRoute, PastSettings,
-    Routes, Runbooks, Web, Worker, builtin,
+    Agent, AgentChain, Approvals, Config, ConfiguredDestination, ConfiguredSources, Defaults, Env,
+    Fault, Faults, LlmProvider, LlmService, McpServer, NativeTools, NotificationRoute,
+    PastSettings, Routes, Runbooks, Web, Worker, builtin,
 };
 use tarsy_core::past::{DEFAULT_DAYS, DEFAULT_GIVEN};
 use tarsy_core::plan::{Limits, PastScope, Strategy};
@@ -187,6 +187,7 @@ fn read(map: &mut Map<'_>, names: &Names) -> Config {
         sources: ConfiguredSources::read(map),
         runbooks: checked(map, "runbooks", Runbooks::check),
         skills: map.declared("skills"),
+        approvals: checked(map, "approvals", Approvals::check),
         database: map.declared("database"),
         retention: map.declared("retention"),
         masking: map.declared("masking"),

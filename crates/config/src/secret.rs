@@ -89,6 +89,15 @@ impl Secret {
         }
     }
 
+    /// The secret in a variable that the key of a configuration names. One that is not set counts as empty, which is an
+    /// error of each use.
+    pub fn in_variable(name: &str, env: Env<'_>) -> Self {
+        Self {
+            variable: name.to_owned(),
+            source: Source::Value(env(name).unwrap_or_default()),
+        }
+    }
+
     /// The variable that has the secret or names its file.
     pub fn variable(&self) -> &str {
         &self.variable

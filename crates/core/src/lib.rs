@@ -24,6 +24,7 @@ pub mod vocabulary;
 pub mod ids;
 pub mod trace_context;
 pub mod alert;
+pub mod approvals;
 pub mod alert_update;
 pub mod visible;
 pub mod readable;
@@ -59,6 +60,7 @@ pub mod past;
 pub mod notification;
 pub mod timeline;
 pub mod projection;
+pub mod verdicts;
 pub mod follow_up;
 #[cfg(any(test, feature = "testing"))]
 #[cfg_attr(

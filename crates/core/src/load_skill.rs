@@ -38,6 +38,7 @@ pub fn spec(skills: &[SkillRef]) -> ToolSpec {
         description: DESCRIPTION.trim().to_owned(),
         parameters_schema: schema.to_string(),
         read_only: true,
+        approval: None,
     }
 }
 

@@ -11,6 +11,7 @@ use tarsy_core::alert::Severity;
 use tarsy_core::execution::entry::{Mark, StopReason, with_text};
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::review::Review;
+use tarsy_core::verdicts::PersonVerdict;
 use tarsy_engine::ports::{DeadReason, RunStatus, ToolCallState};
 
 use super::tokens::{StoredTokens, Tokens};
@@ -90,6 +91,8 @@ pub struct SessionReport {
     pub finished_at: Option<DateTime<Utc>>,
     pub cancel_requested_at: Option<DateTime<Utc>>,
     pub status: RunStatus,
+    /// Whether it waits for a person, without a worker. Its status is `running`.
+    pub waits_for_approval: bool,
     pub stop_reason: Option<StopReason>,
     /// The mark on the analysis, a warning for its readers.
     #[serde(flatten, serialize_with = "with_text")]
@@ -114,6 +117,9 @@ pub struct SessionReport {
     pub final_analysis: Option<String>,
     /// The citations: words of the analysis with the pages that support them; null when there are none.
     pub citations: Value,
+    /// The verdicts of people about the analysis, the newest first: it counts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub verdicts: Vec<PersonVerdict>,
     /// The reason when there is no analysis.
     pub error: Option<String>,
     pub stages: Vec<StageReport>,

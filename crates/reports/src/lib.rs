@@ -21,7 +21,9 @@ mod tokens;
 mod disposition;
 mod id_match;
 mod alert;
+mod approvals;
 mod sessions;
+mod judged;
 mod seen_before;
 mod shown_status;
 pub mod stored;
@@ -36,12 +38,17 @@ pub use alert::{
     AlertReport, AlertUpdateReport, ExecutionReport, JoinedAlert, ModelCallReport, ModelReport,
     QuestionReport, SessionReport, StageReport, ToolCallReport,
 };
+pub use approvals::{
+    ApprovalDetail, ApprovalFilter, ApprovalRow, AskedAlert, AskedCall, CitedResult, ExportedVote,
+    FreezeReport, OtherRequest, RequestState, Requests, VotePage, VoteReport,
+};
 pub use check::{Check, Verdict};
 pub use dead_alert::DeadAlert;
 pub use disposition::DispositionKind;
 pub use event_search::{EventSearch, FoundEvent, FoundEvents, Match, Place};
 pub use excerpt::{Excerpt, ExcerptPage};
 pub use id_match::IdMatch;
+pub use judged::{JudgedAlert, JudgedProvider, JudgedSession};
 pub use seen_before::{SeenBefore, SeenSession};
 pub use sessions::{
     Facets, Label, LastEvent, MAX_FACETS, NoLabel, Questions, SessionEntry, SessionFilter,

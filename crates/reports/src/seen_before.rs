@@ -9,6 +9,7 @@ use tarsy_core::ids::SessionId;
 use tarsy_core::past::{Past, PastSession};
 use tarsy_core::readable::format;
 use tarsy_core::summary::{Sure, fields};
+use tarsy_core::verdicts::PersonVerdict;
 
 /// The earlier investigations of an alert, the newest first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -35,6 +36,9 @@ pub struct SeenSession {
     pub sure: Option<Sure>,
     pub cause: Option<String>,
     pub next: Option<String>,
+    /// The newest verdict of a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<PersonVerdict>,
 }
 
 impl SeenBefore {
@@ -70,15 +74,18 @@ impl From<PastSession> for SeenSession {
             sure: fields.sure,
             cause: fields.cause,
             next: fields.next,
+            verdict: past.verdict,
         }
     }
 }
 
 impl SeenSession {
-    /// The words of sureness and mark: `likely, unproven`; empty without any.
+    /// The words of sureness, mark and verdict: `likely, unproven, judged wrong by ana`; empty without any.
     pub fn in_words(&self) -> String {
-        let sure = self.sure.map(Sure::as_str);
-        let mark = self.mark.map(Mark::word);
-        sure.into_iter().chain(mark).collect::<Vec<_>>().join(", ")
+        let sure = self.sure.map(|sure| sure.as_str().to_owned());
+        let mark = self.mark.map(|mark| mark.word().to_owned());
+        let verdict = self.verdict.as_ref().map(PersonVerdict::in_words);
+        let words = sure.into_iter().chain(mark).chain(verdict);
+        words.collect::<Vec<_>>().join(", ")
     }
 }

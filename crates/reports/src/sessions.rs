@@ -14,6 +14,7 @@ use tarsy_core::clock::Moment;
 use tarsy_core::execution::entry::{Mark, StopReason, with_text};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::EventType;
+use tarsy_core::verdicts::Rating;
 use tarsy_engine::ports::RunStatus;
 
 use super::Tokens;
@@ -25,6 +26,8 @@ pub struct SessionFilter {
     pub limit: u32,
     /// Selects sessions with one of these statuses; empty for all.
     pub statuses: Vec<RunStatus>,
+    /// Selects sessions that wait for a person, in addition to those of `statuses`.
+    pub waits_for_approval: bool,
     /// Selects sessions whose alert has one of these severities; empty for all.
     pub severities: Vec<Severity>,
     /// Selects sessions of one of these chains; empty for all.
@@ -137,6 +140,10 @@ pub struct SessionLine {
     /// The investigation that a follow-up question is about.
     #[diesel(deserialize_as = StoredOption<SessionId>)]
     pub parent_id: Option<SessionId>,
+    /// The newest verdict of a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[diesel(deserialize_as = StoredOption<Rating>)]
+    pub verdict: Option<Rating>,
 }
 
 /// A page of a list of sessions.
@@ -153,6 +160,8 @@ pub struct SessionPage {
 pub struct SessionEntry {
     #[serde(flatten)]
     pub line: SessionLine,
+    /// Whether it waits for a person, without a worker. Its status is `running`.
+    pub waits_for_approval: bool,
     /// The cause that the analysis names, in one line.
     pub cause: Option<String>,
     /// The reason when there is no analysis.
@@ -188,6 +197,8 @@ pub struct LastEvent {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StatusCounts {
     pub running: i64,
+    /// Those of `running` that wait for a person.
+    pub waiting_for_approval: i64,
     pub completed: i64,
     pub failed: i64,
     pub cancelled: i64,

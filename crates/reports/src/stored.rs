@@ -7,14 +7,16 @@ use std::convert::Infallible;
 use diesel::deserialize::{self, FromSql};
 use diesel::pg::{Pg, PgValue};
 use diesel::prelude::Queryable;
-use diesel::sql_types::{Nullable, SingleValue, Text, Uuid as SqlUuid};
+use diesel::sql_types::{Binary, Nullable, SingleValue, Text, Uuid as SqlUuid};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 
-use super::{DispositionKind, ShownStatus};
+use super::{DispositionKind, RequestState, ShownStatus};
 use tarsy_core::alert::Severity;
+use tarsy_core::approvals::{CallHash, Channel, Refusal};
 use tarsy_core::chain::LaterWord;
-use tarsy_core::execution::entry::{Mark, StopReason};
+use tarsy_core::execution::entry::{ApprovalOutcome, Mark, StopReason};
 use tarsy_core::ids::{ExecutionId, SessionId};
+use tarsy_core::verdicts::Rating;
 use tarsy_engine::ports::{DeadReason, RunStatus, ToolCallState};
 
 /// A word that its set does not contain.
@@ -24,6 +26,11 @@ pub struct UnknownWord {
     set: &'static str,
     word: String,
 }
+
+/// Bytes that are no hash of a call.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a hash of a call has 32 bytes, not {0}")]
+pub struct NoHash(usize);
 
 /// Parses a word of a set that serde knows.
 ///
@@ -145,6 +152,14 @@ stored!(Text => RunStatus, parse);
 stored!(Text => Severity, parse);
 stored!(Text => StopReason, parse);
 stored!(Text => ToolCallState, parse);
+stored!(Text => Rating, parse);
+stored!(Text => RequestState, parse);
+stored!(Text => ApprovalOutcome, parse);
+stored!(Text => Channel, parse);
+stored!(Text => Refusal, parse);
+stored!(Binary => CallHash, |bytes: Vec<u8>| {
+    <[u8; 32]>::try_from(bytes).map(CallHash).map_err(|bytes| NoHash(bytes.len()))
+});
 stored!(SqlUuid => SessionId, |id| Ok::<_, Infallible>(SessionId(id)));
 stored!(SqlUuid => ExecutionId, |id| Ok::<_, Infallible>(ExecutionId(id)));
 

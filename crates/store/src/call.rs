@@ -77,6 +77,8 @@ operations! {
     Words "words",
     Skills "skills",
     Probe "probe",
+    Approvals "approvals",
+    Vote "vote",
     NotifyClaim "notify_claim",
     NotifyRecord "notify_record",
     NotifyBacklog "notify_backlog",

@@ -20,11 +20,14 @@ use super::error::Error;
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations");
 
 /// The rights that a worker needs on each table. A worker that prunes also needs DELETE.
-const RIGHTS: [(&str, &str); 19] = [
+const RIGHTS: [(&str, &str); 23] = [
     ("agent_executions", "SELECT INSERT UPDATE"),
     ("alert_sessions", "SELECT INSERT UPDATE"),
     ("alert_updates", "SELECT INSERT"),
     ("alerts", "SELECT INSERT UPDATE"),
+    ("approval_freezes", "SELECT INSERT UPDATE"),
+    ("approval_votes", "SELECT INSERT"),
+    ("approvals", "SELECT INSERT UPDATE"),
     ("entries", "SELECT INSERT UPDATE"),
     ("event_key", "SELECT"),
     ("llm_interactions", "INSERT"),
@@ -39,6 +42,7 @@ const RIGHTS: [(&str, &str); 19] = [
     ("store_probes", "SELECT INSERT UPDATE"),
     ("timeline_events", "SELECT INSERT UPDATE DELETE"),
     ("tool_interactions", "SELECT INSERT"),
+    ("verdicts", "SELECT INSERT"),
     (MIGRATIONS_TABLE, "SELECT"),
 ];
 

@@ -11,6 +11,7 @@ use super::pool::{self, Addresses, Limits, Newest, Pool};
 use super::state::{History, KeptTexts, Outgoing, Positions};
 use super::tails::Tails;
 use tarsy_config::Secret;
+use tarsy_core::approvals::RequestId;
 use tarsy_core::ids::SessionId;
 use tarsy_core::public_url::PublicUrl;
 use tarsy_mask::Mask;
@@ -290,6 +291,12 @@ impl Store {
 
     pub(super) fn link(&self, session: SessionId) -> Option<String> {
         self.public_url.as_ref().map(|url| url.session(session))
+    }
+
+    /// The address of the page of a request for an approval, if `web.public_url` is set.
+    pub fn approval_link(&self, request: RequestId) -> Option<String> {
+        let url = self.public_url.as_ref()?;
+        Some(format!("{}/approvals/{request}", url.as_str()))
     }
 
     /// The present load of the pool that sessions share.

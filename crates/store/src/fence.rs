@@ -68,6 +68,8 @@ pub(super) enum Progress {
     Done,
     /// A write before it, which was confirmed to this run, is missing.
     Behind,
+    /// A request for approval has no outcome that permits it.
+    Undecided,
     Refused,
 }
 
@@ -134,6 +136,11 @@ pub(super) fn judge(
             lease.epoch
         )));
     }
+    if progress == Progress::Undecided {
+        return Err(StoreError::Undecided(
+            "a request for approval has another outcome now".to_owned(),
+        ));
+    }
     Err(StoreError::Conflict(format!(
         "a second writer under lease epoch {}: {fence:?}",
         lease.epoch
@@ -145,10 +152,12 @@ pub(super) fn counted<T>(
     statement: &'static str,
     verdict: Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    if verdict
-        .as_ref()
-        .is_err_and(|error| !matches!(error, StoreError::Unavailable(_) | StoreError::TimedOut(_)))
-    {
+    if verdict.as_ref().is_err_and(|error| {
+        !matches!(
+            error,
+            StoreError::Unavailable(_) | StoreError::TimedOut(_) | StoreError::Undecided(_)
+        )
+    }) {
         count_refused(statement);
     }
     verdict

@@ -19,7 +19,7 @@ use super::connect::Store;
 use super::fence::counted;
 use super::reads::attempts::ReadAttempts;
 use super::reads::{alert_updates, record, result};
-use super::writes::checkpoint::Append;
+use super::writes::approvals::checkpoint::WriteCheckpoint;
 use super::writes::finish::Finish;
 use super::writes::recover::{self, Loss};
 use super::writes::step::Step;
@@ -92,7 +92,7 @@ impl Journal for Store {
     }
 
     async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<Appended, StoreError> {
-        let write = Append::new(lease, checkpoint)?;
+        let write = WriteCheckpoint::new(lease, checkpoint)?;
         let written = self
             .run(Operation::Checkpoint, move |connection| {
                 write.write(connection)

@@ -114,6 +114,70 @@ diesel::table! {
 }
 
 diesel::table! {
+    approval_freezes (freeze_id) {
+        freeze_id -> Uuid,
+        at -> Timestamptz,
+        until -> Nullable<Timestamptz>,
+        ended_at -> Nullable<Timestamptz>,
+        is_end -> Bool,
+        person -> Text,
+        reason -> Nullable<Text>,
+        ended_by -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    approval_votes (vote_id) {
+        vote_id -> Uuid,
+        session_id -> Uuid,
+        at -> Timestamptz,
+        event_seq -> Int4,
+        seen_updates -> Int4,
+        person -> Text,
+        account -> Text,
+        groups -> Array<Nullable<Text>>,
+        channel -> Text,
+        address -> Nullable<Text>,
+        verdict -> Text,
+        comment -> Nullable<Text>,
+        seen_sha256 -> Bytea,
+        refused -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    approvals (session_id, event_seq) {
+        session_id -> Uuid,
+        execution_id -> Uuid,
+        asked_at -> Timestamptz,
+        expires_at -> Timestamptz,
+        outcome_at -> Nullable<Timestamptz>,
+        closed_at -> Nullable<Timestamptz>,
+        valid_for -> Interval,
+        event_seq -> Int4,
+        quorum -> Int2,
+        votes -> Int2,
+        other_person -> Bool,
+        call_id -> Text,
+        tool -> Text,
+        policy -> Text,
+        arguments -> Text,
+        call_sha256 -> Bytea,
+        schema_sha256 -> Bytea,
+        why -> Text,
+        evidence -> Array<Nullable<Int4>>,
+        origins -> Jsonb,
+        on_resolved -> Text,
+        channels -> Array<Nullable<Text>>,
+        decided_by -> Array<Nullable<Text>>,
+        outcome -> Nullable<Text>,
+        channel -> Nullable<Text>,
+        comment -> Nullable<Text>,
+        closed_as -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
     entries (session_id, execution_id, entry_no) {
         session_id -> Uuid,
         execution_id -> Uuid,
@@ -289,11 +353,28 @@ diesel::table! {
     }
 }
 
+diesel::table! {
+    verdicts (verdict_id) {
+        verdict_id -> Uuid,
+        session_id -> Uuid,
+        created_at -> Timestamptz,
+        person -> Text,
+        account -> Text,
+        channel -> Text,
+        verdict -> Text,
+        cause -> Nullable<Text>,
+        action -> Nullable<Text>,
+    }
+}
+
 diesel::allow_tables_to_appear_in_same_query!(
     agent_executions,
     alert_sessions,
     alert_updates,
     alerts,
+    approval_freezes,
+    approval_votes,
+    approvals,
     entries,
     event_key,
     llm_interactions,
@@ -308,4 +389,5 @@ diesel::allow_tables_to_appear_in_same_query!(
     store_probes,
     timeline_events,
     tool_interactions,
+    verdicts,
 );

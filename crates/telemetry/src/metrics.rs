@@ -10,7 +10,7 @@ use metrics_exporter_prometheus::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::names::{AGENTS, Kind, Metric, PROVIDERS, ROUTES, Role, SERVERS, all};
+use super::names::{AGENTS, Kind, Metric, POLICIES, PROVIDERS, ROUTES, Role, SERVERS, all};
 use super::process;
 
 /// The interval at which the samples of histograms are aggregated. Otherwise they pile up between two scrapes.
@@ -38,6 +38,8 @@ pub struct Configured {
     pub routes: Vec<String>,
     /// Agents that others may dispatch.
     pub agents: Vec<String>,
+    /// Policies of approvals.
+    pub policies: Vec<String>,
 }
 
 /// The recorder of this process.
@@ -139,6 +141,7 @@ fn series(metric: &Metric, configured: &Configured) -> Vec<Vec<Label>> {
             SERVERS => (&configured.servers, &["tarsy", "other"]),
             ROUTES => (&configured.routes, &["none"]),
             AGENTS => (&configured.agents, &[]),
+            POLICIES => (&configured.policies, &[]),
             words => (&[], words),
         };
         let mut longer = Vec::new();
@@ -182,6 +185,7 @@ mod tests {
             servers: names(["cluster", "prometheus"]),
             routes,
             agents: names(["logs", "db"]),
+            policies: names(["default", "drain"]),
         }
     }
 
@@ -285,6 +289,7 @@ mod tests {
             servers: numbered("server", 8),
             routes: numbered("route", 64),
             agents: numbered("agent", 4),
+            policies: numbered("policy", 4),
         };
         for role in Role::ALL {
             let mut total = 0;

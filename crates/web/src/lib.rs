@@ -23,6 +23,7 @@ pub mod access;
 mod rights;
 mod fault;
 mod submissions;
+mod decisions;
 mod frames;
 mod hub;
 mod stream;

@@ -30,7 +30,7 @@ const COMPRESSION: CompressionLevel = CompressionLevel::Precise(5);
 /// The router of the server. The first layer is the innermost.
 pub(super) fn router<B: Backend>(web: Shared<B>, gate: Arc<Gate>) -> Router {
     Router::new()
-        .merge(pages::routes::<B>())
+        .merge(pages::routes::<B>(&web))
         .merge(access::login::routes(Arc::clone(&gate)))
         .route("/assets/{name}", get(asset))
         .nest(API, api::routes::<B>())

@@ -8,6 +8,7 @@ use crate::fault::Fault;
 use crate::ports::Backend;
 use crate::rights::Access;
 use crate::state::Shared;
+use tarsy_core::approvals::Voter;
 use tarsy_core::ids::SessionId;
 
 /// The factor by which form encoding may enlarge an alert: one byte takes three characters.
@@ -27,6 +28,12 @@ pub(super) fn asker(access: &Access) -> Result<String, Fault> {
 pub(super) fn canceller(access: &Access) -> Result<String, Fault> {
     let user = access.may_cancel.then(|| access.user.clone()).flatten();
     user.ok_or_else(Fault::no_such_address)
+}
+
+/// The user, if the user may judge analyses. For others the route does not exist.
+pub(super) fn judge(access: &Access) -> Result<Voter, Fault> {
+    let person = access.may_judge.then(|| access.person()).flatten();
+    person.ok_or_else(Fault::no_such_address)
 }
 
 /// The user, if the user may submit alerts.

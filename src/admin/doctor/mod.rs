@@ -8,6 +8,7 @@ mod database;
 mod model;
 mod tools;
 mod notifications;
+mod people;
 mod web;
 mod routes;
 mod skills;
@@ -74,6 +75,9 @@ pub fn run(
             let title = format!("notify {name}");
             let check = notifications::check(name, Arc::clone(config));
             checks.push_back(bounded(&title, check));
+        }
+        if config.approvals.is_used() {
+            checks.push_back(bounded("approvals", people::check(Arc::clone(config))));
         }
         if !config.skills.directories.is_empty() {
             checks.push_back(bounded("skills", skills::check(Arc::clone(config))));

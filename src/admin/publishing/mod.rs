@@ -3,4 +3,5 @@
 
 pub mod submissions;
 pub mod reruns;
+pub mod decisions;
 pub mod questions;

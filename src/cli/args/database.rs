@@ -39,6 +39,9 @@ pub struct PruneArgs {
     /// Age of their records of tool calls
     #[arg(long, value_name = "AGE", value_parser = duration)]
     pub tool_interactions: Option<Duration>,
+    /// Age of requests for approvals, and of the votes of people, that are kept longer than their investigation
+    #[arg(long, value_name = "AGE", value_parser = duration)]
+    pub approvals: Option<Duration>,
     /// Count the rows and delete none
     #[arg(long)]
     pub dry_run: bool,
@@ -57,6 +60,7 @@ impl PruneArgs {
             entries: self.entries.or(configured.entries),
             llm_interactions: self.llm_interactions.or(configured.llm_interactions),
             tool_interactions: self.tool_interactions.or(configured.tool_interactions),
+            approvals: self.approvals.or(configured.approvals),
         }
     }
 }

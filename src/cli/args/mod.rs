@@ -3,6 +3,7 @@
 //! Each argument is checked here; how arguments work together is decided where they are used. Secrets come from the
 //! environment and are never printed with the help.
 
+mod approvals;
 mod checks;
 mod config;
 mod database;
@@ -17,6 +18,7 @@ mod sessions;
 mod sources;
 mod tools;
 pub(crate) mod values;
+mod verdicts;
 mod listeners;
 
 use std::fmt;
@@ -40,6 +42,11 @@ use tarsy_store::Secrets;
 
 use values::{drill, duration, header_value};
 
+pub use approvals::{
+    ApprovalsApproveArgs, ApprovalsCommand, ApprovalsDenyArgs, ApprovalsExportArgs,
+    ApprovalsFreezeArgs, ApprovalsListArgs, ApprovalsShowArgs, ApprovalsUnfreezeArgs, PersonArgs,
+    RequestRef,
+};
 pub use checks::{
     CompletionsArgs, Controller, DoctorArgs, HealthArgs, InspectAlertArgs, InspectCommand,
     InspectReplyArgs, InspectStreamArgs, JsonArgs, ManArgs, MessageArgs, ModelsArgs, QueueArgs,
@@ -60,6 +67,7 @@ pub use sessions::{
 pub use skills::{SkillsArgs, SkillsCheckArgs, SkillsCommand, SkillsShowArgs};
 pub use sources::{SourcesCommand, SourcesInitArgs, SourcesShowArgs, SourcesTestArgs};
 pub use tools::{ToolsArgs, ToolsCallArgs, ToolsCommand, ToolsGapsArgs, ToolsListArgs};
+pub use verdicts::{VerdictArgs, VerdictsCommand, VerdictsExportArgs};
 
 /// Investigates alerts with an LLM agent loop that survives the death of any of its parts
 #[derive(Clone, Debug, Parser)]
@@ -171,6 +179,14 @@ pub enum Command {
     /// List, show, rerun or cancel investigations
     #[command(subcommand)]
     Sessions(SessionsCommand),
+    /// List, show and decide about calls that wait for a person, or freeze all changes
+    #[command(subcommand)]
+    Approvals(ApprovalsCommand),
+    /// Say whether the analysis of an investigation was right
+    Verdict(VerdictArgs),
+    /// Export the investigations whose analyses people judged
+    #[command(subcommand)]
+    Verdicts(VerdictsCommand),
     /// List, show, retry or drop undeliverable alerts
     #[command(subcommand)]
     DeadLetters(DeadLettersCommand),

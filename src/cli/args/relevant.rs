@@ -11,7 +11,7 @@ const LLM: &str = "llm_addr";
 const CONFIG: &str = "config";
 
 /// The options that a command does not use. A command that is not listed uses all of them.
-const UNUSED: [(&str, &[&str]); 23] = [
+const UNUSED: [(&str, &[&str]); 26] = [
     ("llm-service", &[NATS, DATABASE, LLM]),
     ("receive", &[DATABASE, LLM]),
     ("web", &[LLM]),
@@ -22,6 +22,9 @@ const UNUSED: [(&str, &[&str]); 23] = [
     ("ask", &[LLM]),
     ("queue", &[LLM]),
     ("sessions", &[LLM]),
+    ("approvals", &[LLM]),
+    ("verdict", &[LLM]),
+    ("verdicts", &[NATS, LLM]),
     ("dead-letters", &[LLM]),
     ("init", &[NATS, DATABASE, LLM]),
     ("config", &[NATS, DATABASE, LLM]),

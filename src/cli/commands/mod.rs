@@ -1,7 +1,8 @@
 //! Runs the commands: takes arguments, connects to servers, prints a result and returns an exit code.
 //!
 //! `roles` runs the long-lived processes. The other modules are one command or group of commands each. They share
-//! `database` (calls with short time limits), `publish` (what happens after an alert is published) and `output`.
+//! `database` (calls with short time limits), `publish` (what happens after an alert is published),
+//! `person` (publishes as one person) and `output`.
 
 mod roles;
 mod submit;
@@ -9,6 +10,8 @@ mod watch;
 mod ask;
 mod queue;
 mod sessions;
+mod approvals;
+mod verdicts;
 mod dead_letters;
 mod drill;
 mod prune;
@@ -26,6 +29,7 @@ mod skills;
 mod inspect;
 mod database;
 mod publish;
+mod person;
 mod output;
 
 use std::io::{self, IsTerminal as _, Write as _};
@@ -109,6 +113,9 @@ async fn perform(global: GlobalArgs, command: Command, mask: ProcessMask) -> any
         Command::Ask(args) => ask::run(&global, args).await,
         Command::Queue(args) => queue::run(&global, args).await,
         Command::Sessions(command) => sessions::run(&global, command).await,
+        Command::Approvals(command) => approvals::run(&global, command).await,
+        Command::Verdict(args) => verdicts::judge(&global, args).await,
+        Command::Verdicts(command) => verdicts::run(&global, command).await,
         Command::DeadLetters(command) => dead_letters::run(&global, command).await,
         Command::Drill(args) => drill::run(&global, args).await,
         Command::Init(args) => init::run(&global, args).await,

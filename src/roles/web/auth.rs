@@ -74,6 +74,7 @@ pub(super) fn gate(web: &Web, listen: SocketAddr) -> anyhow::Result<Configured> 
             cancel: allow.cancel,
             rerun: allow.rerun,
             submit: allow.submit,
+            judge: allow.judge,
             prompts: allow.prompts,
             system: allow.system,
         },

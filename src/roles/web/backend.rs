@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::checks::RecentChecks;
+use super::people::Deciders;
 use super::systems::Systems;
 use super::workers::Workers;
 use crate::admin::doctor::{Part, checks_of_web};
@@ -43,6 +44,13 @@ pub(super) struct Alerts {
     pub(super) topology: TopologySettings,
 }
 
+/// The configuration behind the ports.
+#[derive(Debug)]
+pub(super) struct Configured {
+    pub(super) alerts: Alerts,
+    pub(super) deciders: Deciders,
+}
+
 /// The statuses and reports that workers publish.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Collected {
@@ -59,6 +67,7 @@ pub(super) struct Backend {
     systems: Systems,
     addresses: Addresses,
     alerts: Alerts,
+    pub(super) deciders: Deciders,
     checks: RecentChecks,
     lanes: Mutex<Option<(Instant, Vec<Lane>)>>,
     /// The number of the connection on which the broker has refused to return the age of queued alerts.
@@ -71,8 +80,9 @@ impl Backend {
         nats: watch::Receiver<Option<Nats>>,
         collected: Collected,
         addresses: Addresses,
-        alerts: Alerts,
+        configured: Configured,
     ) -> Self {
+        let Configured { alerts, deciders } = configured;
         Self {
             store: Arc::new(store),
             nats,
@@ -80,6 +90,7 @@ impl Backend {
             systems: collected.systems,
             addresses,
             alerts,
+            deciders,
             checks: RecentChecks::default(),
             lanes: Mutex::default(),
             ages_refused: Mutex::default(),

@@ -7,6 +7,7 @@
 mod auth;
 mod backend;
 mod checks;
+mod people;
 mod requests;
 mod submissions;
 mod systems;
@@ -22,8 +23,10 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use self::backend::{Alerts, Backend, Collected};
+use self::people::Deciders;
 use crate::admin::publishing::submissions::Rules;
 use crate::process::connect::{Addresses, topology};
+use crate::process::people::channel_keys;
 use crate::process::shutdown::print_ready_and_metrics;
 use tarsy_bus::{Error, Nats};
 use tarsy_config::Config;
@@ -91,9 +94,12 @@ pub async fn run(
         nats.clone(),
         collected.clone(),
         addresses.clone(),
-        Alerts {
-            rules: Rules::from_config(config),
-            topology: topology(config),
+        backend::Configured {
+            alerts: Alerts {
+                rules: Rules::from_config(config),
+                topology: topology(config),
+            },
+            deciders: Deciders::new(config.approvals.clone(), channel_keys(config)),
         },
     ));
     let serving = tokio::spawn(serve(listener, settings, backend, shutdown.clone()));

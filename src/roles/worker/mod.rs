@@ -9,6 +9,7 @@ mod state;
 mod gauges;
 mod queue_gauges;
 mod notifications;
+mod people;
 mod system;
 
 use std::collections::BTreeSet;
@@ -33,7 +34,7 @@ use self::providers::ProviderCheck;
 use self::queue_gauges::QueueGauges;
 use self::state::StateApplier;
 use self::system::SystemReporter;
-use crate::process::connect::Addresses;
+use crate::process::connect::{Addresses, topology};
 use crate::process::shutdown::{Signals, print_ready};
 use tarsy_bus::{
     ClaimSettings, ClaimedJob, Claims, Flow, JetStreamCancelRequests, JetStreamDelivery,
@@ -131,6 +132,7 @@ pub async fn run_with<I: Intake>(
             .map(|route| route.name.clone())
             .collect(),
         agents: sub_agents(&config),
+        policies: config.approvals.policies.keys().cloned().collect(),
     };
     // Metrics and health outlive the drain.
     let (telemetry, ready) = Serving::start(options.listen, Role::Worker, &configured).await?;
@@ -208,6 +210,7 @@ impl<I: Intake> Worker<I> {
             cooldown: config.dedupe.cooldown,
             on_acknowledged: config.dedupe.on_acknowledged,
             limits: config.worker.clone(),
+            max_open: config.approvals.max_open,
         };
         let ports = Arc::new(Ports {
             model: Arc::clone(&dependencies.model),
@@ -381,6 +384,7 @@ impl<I: Intake> Worker<I> {
         let queue_gauges = QueueGauges {
             nats: nats.clone(),
             worker: self.dispatcher.settings.worker,
+            people: topology(&self.config).people,
         };
         let load_gauges = LoadGauges {
             dispatcher: dispatcher(),
@@ -405,6 +409,7 @@ impl<I: Intake> Worker<I> {
         background.spawn("load gauges", |end| load_gauges.run(end));
         let Dependencies { store, mask, .. } = &self.dependencies;
         notifications::start(&background, &self.config, store, mask);
+        people::start(&background, &self.config, nats, store, mask);
         background
     }
 
@@ -442,6 +447,7 @@ impl<I: Intake> Worker<I> {
         let finished = async {
             jobs.wait().await;
             self.dispatcher.settler.finished().await;
+            self.dispatcher.parked.finished().await;
         };
         let waiting = async {
             tokio::select! {

@@ -12,7 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
 use super::gauges::count;
-use tarsy_bus::{Backlog, Nats, Priority};
+use tarsy_bus::{Backlog, Nats, PeopleStream, Priority};
 use tarsy_core::ids::WorkerId;
 use tarsy_engine::ports::WorkerStatus;
 
@@ -29,6 +29,8 @@ const SUBSCRIBE_DELAY: Duration = Duration::from_secs(5);
 pub(super) struct QueueGauges {
     pub(super) nats: Nats,
     pub(super) worker: WorkerId,
+    /// Whether people decide, so that their messages have a stream.
+    pub(super) people: PeopleStream,
 }
 
 impl QueueGauges {
@@ -79,6 +81,12 @@ impl QueueGauges {
             Ok(backlog) => set(&backlog),
             // The timestamp of the last read shows the failure.
             Err(error) => tracing::debug!(%error, "queue gauges not updated"),
+        }
+        if self.people == PeopleStream::Needed {
+            match self.nats.pending_of_people().await {
+                Ok(pending) => metrics::gauge!("tarsy_decisions_pending").set(count(pending)),
+                Err(error) => tracing::debug!(%error, "pending decisions not counted"),
+            }
         }
         true
     }
@@ -135,6 +143,7 @@ fn clear() {
             .set(f64::NAN);
     }
     metrics::gauge!("tarsy_queue_poll_timestamp_seconds").set(f64::NAN);
+    metrics::gauge!("tarsy_decisions_pending").set(f64::NAN);
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ mod session_scope;
 mod runbooks;
 mod skills;
 mod model_calls;
+mod approvals;
 mod cancel;
 mod clock;
 mod settling;

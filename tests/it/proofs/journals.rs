@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use tarsy_core::execution::approvals::ended;
 use tarsy_core::execution::decide::{Decision, decide};
 use tarsy_core::execution::dispatch::{GroupCall, group};
 use tarsy_core::execution::entry::{Entry, Outcome, Role, StopReason, ToolResult, Usage};
@@ -20,6 +21,7 @@ const V5: &str = include_str!("../../fixtures/journals/v5.json");
 const V6: &str = include_str!("../../fixtures/journals/v6.json");
 const V7: &str = include_str!("../../fixtures/journals/v7.json");
 const V8: &str = include_str!("../../fixtures/journals/v8.json");
+const V9: &str = include_str!("../../fixtures/journals/v9.json");
 
 fn journal(file: &str) -> (AgentPlan, Vec<Value>) {
     let file: Value = serde_json::from_str(file).unwrap();
@@ -33,7 +35,7 @@ fn journal(file: &str) -> (AgentPlan, Vec<Value>) {
 fn a_journal_of_any_version_is_read_and_written_unchanged() {
     let other_ends: Value = serde_json::from_str(V3).unwrap();
     let other_ends = other_ends["other_ends"].as_array().unwrap().clone();
-    for entry in [V1, V2, V3, V4, V5, V6, V7, V8]
+    for entry in [V1, V2, V3, V4, V5, V6, V7, V8, V9]
         .into_iter()
         .flat_map(|file| journal(file).1)
         .chain(other_ends)
@@ -469,4 +471,41 @@ fn a_journal_with_sub_agents_dispatches_waits_and_counts_the_same() {
     assert_eq!(decide(&ended), Decision::Done(outcome));
     assert_eq!(ended.usage().total(), 110 + 330 + 55 + 220);
     assert_eq!((ended.spent().iterations, ended.spent().tool_calls), (3, 1));
+}
+
+#[test]
+fn a_journal_with_approvals_asks_waits_and_continues_the_same() {
+    let (plan, entries) = recorded(V9);
+    let after =
+        |kept: usize| State::replay(Arc::clone(&plan), None, entries.iter().take(kept).cloned());
+    let written = |range: std::ops::Range<usize>| -> Vec<Entry> {
+        let written = entries[range].iter();
+        written.map(|recorded| recorded.entry.clone()).collect()
+    };
+    assert_eq!(decide(&after(3)), Decision::Append(written(3..6)));
+    let waits = |kept| match decide(&after(kept)) {
+        Decision::Wait(asked) => asked
+            .into_iter()
+            .map(|asked| (asked.call_id, asked.event))
+            .collect::<Vec<_>>(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(waits(6), [("c1".to_owned(), 4), ("c3".to_owned(), 6)]);
+    for before in [6, 10] {
+        let state = after(before);
+        let Entry::ApprovalEnded(end) = &entries[before].entry else {
+            panic!("{before}")
+        };
+        assert_eq!(ended(&state, end), written(before..before + 2));
+    }
+    // A worker that finds a start without a result does not send the call again.
+    assert!(
+        matches!(decide(&after(8)), Decision::Append(entries) if matches!(entries.as_slice(),
+        [Entry::Lost { .. }, Entry::ToolResult(_)]))
+    );
+    assert_eq!(decide(&after(9)), Decision::Append(written(9..10)));
+    assert_eq!(waits(10), [("c3".to_owned(), 6)]);
+    assert_eq!(decide(&after(12)), Decision::Append(written(12..13)));
+    assert!(matches!(decide(&after(13)), Decision::CallModel(_)));
+    assert!(matches!(decide(&after(entries.len())), Decision::Done(_)));
 }

@@ -9,3 +9,4 @@ mod deaths;
 mod sizing;
 mod fleet;
 mod journals;
+mod waiting_at_scale;

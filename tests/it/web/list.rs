@@ -61,7 +61,7 @@ async fn pages_follow_each_other_by_key_and_filters_select() {
     let failed = web.json("/sessions?status=failed").await;
     assert_eq!(failed["sessions"].as_array().unwrap().len(), 2);
     let counts = json!({
-        "running": 0, "completed": 23, "failed": 2, "cancelled": 0, "timed_out": 0, "limited": 0
+        "running": 0, "waiting_for_approval": 0, "completed": 23, "failed": 2, "cancelled": 0, "timed_out": 0, "limited": 0
     });
     assert_eq!(failed["counts"], counts);
     let entry = &failed["sessions"][0];
@@ -134,7 +134,7 @@ async fn each_filter_of_the_api_selects_and_a_wrong_word_is_refused_by_its_name(
         ),
         (
             "status=lost",
-            "status: accepted: running, completed, failed, cancelled, timed_out, limited",
+            "status: accepted: running, completed, failed, cancelled, timed_out, limited, waiting_for_approval",
         ),
         (
             "label=x",

@@ -1,6 +1,7 @@
 //! `tarsy web` as a process, on a real broker and a real database.
 
 mod api;
+mod approvals;
 mod browser;
 mod client;
 mod described;

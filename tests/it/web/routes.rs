@@ -21,6 +21,7 @@ pub(super) enum Users {
     Logout,
     Askers,
     Cancellers,
+    Judges,
     /// Other readers get 403.
     Rerunners,
     /// As `Rerunners`.
@@ -38,6 +39,7 @@ pub(super) struct Client {
     pub(super) unknown: Option<u16>,
     pub(super) may_ask: bool,
     pub(super) may_cancel: bool,
+    pub(super) may_judge: bool,
     pub(super) may_rerun: bool,
     pub(super) may_submit: bool,
     pub(super) may_see_prompts: bool,
@@ -101,6 +103,7 @@ impl Row {
             Users::Login | Users::Logout => client.has_login,
             Users::Askers => client.may_ask,
             Users::Cancellers => client.may_cancel,
+            Users::Judges => client.may_judge,
             Users::Rerunners if !client.may_rerun => return 403,
             Users::Submitters if !client.may_submit => return 403,
             Users::ReadersOfPrompts if !client.may_see_prompts => return 403,
@@ -141,8 +144,8 @@ impl Row {
 /// A row for each method of each route, about a session that has ended; and addresses and methods without one.
 pub(super) fn rows(session: &str, asset: &str) -> Vec<Row> {
     use Users::{
-        Askers, Cancellers, Everyone, Login, Logout, Readers, ReadersOfPrompts, ReadersOfSystem,
-        Rerunners, Submitters,
+        Askers, Cancellers, Everyone, Judges, Login, Logout, Readers, ReadersOfPrompts,
+        ReadersOfSystem, Rerunners, Submitters,
     };
     let rows = [
         Row::get("/", Readers, 200),
@@ -160,8 +163,15 @@ pub(super) fn rows(session: &str, asset: &str) -> Vec<Row> {
         Row::post("/sessions/{part}/cancel", Cancellers, 409),
         Row::get("/sessions/{part}/rerun", Rerunners, 200),
         Row::post("/sessions/{part}/rerun", Rerunners, 303),
+        Row::post("/sessions/{part}/verdict", Judges, 303).with("verdict=right"),
         Row::get("/submit", Submitters, 200),
         Row::post("/submit", Submitters, 303).with("alert=disk+94+%25+full"),
+        Row::get("/approvals", Readers, 200),
+        // The event of the example asks no person.
+        Row::get("/approvals/{part}/{number}", Readers, 404),
+        Row::post("/approvals/{part}/{number}", Readers, 404).with("decision=deny"),
+        // No person of the configuration may freeze changes.
+        Row::post("/approvals/freeze", Readers, 404).with("freeze=begin"),
         Row::get("/s/{part}", Readers, 302),
         Row::get("/s/{part}/{number}", Readers, 302),
         Row::get("/queue", Readers, 200),
@@ -188,6 +198,10 @@ pub(super) fn rows(session: &str, asset: &str) -> Vec<Row> {
         Row::post("/api/v1/sessions/{part}/cancel", Cancellers, 409),
         Row::post("/api/v1/sessions/{part}/rerun", Rerunners, 202),
         Row::post("/api/v1/alerts", Submitters, 202).with("disk 94 % full"),
+        Row::get("/api/v1/approvals", Readers, 200),
+        Row::get("/api/v1/approvals/{part}/{number}", Readers, 404),
+        Row::post("/api/v1/approvals/{part}/{number}", Readers, 404)
+            .with(r#"{"decision": "deny"}"#),
         Row::get("/api/v1/events", Readers, 200),
         Row::get("/api/v1/queue", Readers, 200),
         Row::get("/api/v1/system", ReadersOfSystem, 200),

@@ -10,6 +10,15 @@ pub enum Ability {
     AskQuestions,
     RequestCancels,
     ReadCancels,
+    /// Send what people decide on pages.
+    DecideOnPages,
+    /// Send what people decide in Slack.
+    DecideInSlack,
+    /// Send what one person decides at the command line.
+    DecideAsPerson,
+    /// Send what anyone decides at the command line. No role has it.
+    DecideAsAnyone,
+    RecordDecisions,
     ClaimAlerts,
     ReadQueuedAlerts,
     PublishTimelines,
@@ -36,6 +45,11 @@ impl Ability {
             Self::AskQuestions => "ask questions",
             Self::RequestCancels => "cancel investigations",
             Self::ReadCancels => "read cancel requests",
+            Self::DecideOnPages => "decide as people on pages",
+            Self::DecideInSlack => "decide as people in Slack",
+            Self::DecideAsPerson => "decide as one person at the command line",
+            Self::DecideAsAnyone => "decide as anyone at the command line",
+            Self::RecordDecisions => "receive what people decide",
             Self::ClaimAlerts => "claim and acknowledge alerts",
             Self::ReadQueuedAlerts => "read queued alerts, which are not masked",
             Self::PublishTimelines => "publish events and deltas of timelines",
@@ -67,6 +81,15 @@ impl Ability {
             Self::AskQuestions => &["tarsy.questions.>"],
             Self::RequestCancels => &["tarsy.control.*"],
             Self::ReadCancels => &["$JS.API.STREAM.MSG.GET.TARSY_CONTROL"],
+            Self::DecideOnPages => &["tarsy.decisions.web.*", "tarsy.verdicts.web.*"],
+            Self::DecideInSlack => &["tarsy.decisions.slack.*", "tarsy.verdicts.slack.*"],
+            Self::DecideAsPerson => &["tarsy.decisions.cli.ana.*", "tarsy.verdicts.cli.ana.*"],
+            Self::DecideAsAnyone => &["tarsy.decisions.cli.*.*"],
+            Self::RecordDecisions => &[
+                "$JS.API.CONSUMER.INFO.TARSY_PEOPLE.*",
+                "$JS.API.CONSUMER.MSG.NEXT.TARSY_PEOPLE.*",
+                "$JS.ACK.TARSY_PEOPLE.>",
+            ],
             Self::ClaimAlerts => &[
                 "$JS.API.CONSUMER.INFO.TARSY_ALERTS.*",
                 "$JS.API.CONSUMER.MSG.NEXT.TARSY_ALERTS.*",
@@ -94,19 +117,25 @@ impl Ability {
                 "$JS.API.STREAM.INFO.TARSY_TIMELINE",
                 "$JS.API.STREAM.INFO.TARSY_DEAD_LETTERS",
                 "$JS.API.STREAM.INFO.TARSY_CONTROL",
+                "$JS.API.STREAM.INFO.TARSY_PEOPLE",
                 "$JS.API.CONSUMER.INFO.TARSY_ALERTS.*",
+                "$JS.API.CONSUMER.INFO.TARSY_PEOPLE.*",
             ],
             Self::ChangeStreams => &[
                 "$JS.API.STREAM.CREATE.TARSY_ALERTS",
                 "$JS.API.STREAM.CREATE.TARSY_TIMELINE",
                 "$JS.API.STREAM.CREATE.TARSY_DEAD_LETTERS",
                 "$JS.API.STREAM.CREATE.TARSY_CONTROL",
+                "$JS.API.STREAM.CREATE.TARSY_PEOPLE",
                 "$JS.API.STREAM.UPDATE.TARSY_ALERTS",
                 "$JS.API.STREAM.UPDATE.TARSY_TIMELINE",
                 "$JS.API.STREAM.UPDATE.TARSY_DEAD_LETTERS",
                 "$JS.API.STREAM.UPDATE.TARSY_CONTROL",
+                "$JS.API.STREAM.UPDATE.TARSY_PEOPLE",
                 "$JS.API.CONSUMER.CREATE.TARSY_ALERTS.>",
                 "$JS.API.CONSUMER.DURABLE.CREATE.TARSY_ALERTS.*",
+                "$JS.API.CONSUMER.CREATE.TARSY_PEOPLE.>",
+                "$JS.API.CONSUMER.DURABLE.CREATE.TARSY_PEOPLE.*",
             ],
             Self::DestroyStreams => &[
                 "$JS.API.STREAM.DELETE.TARSY_ALERTS",
@@ -126,6 +155,11 @@ impl Ability {
             | Self::QueueWebAlerts
             | Self::AskQuestions
             | Self::RequestCancels
+            | Self::DecideOnPages
+            | Self::DecideInSlack
+            | Self::DecideAsPerson
+            | Self::DecideAsAnyone
+            | Self::RecordDecisions
             | Self::ClaimAlerts
             | Self::ReadQueuedAlerts
             | Self::PublishTimelines

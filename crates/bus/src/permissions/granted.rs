@@ -7,7 +7,10 @@ use serde::Deserialize;
 use super::subjects::{covers, overlap};
 use crate::connection::Nats;
 use crate::error::{Error, within};
+use tarsy_core::approvals::Sender;
 
+/// The begin of the subjects of decisions at the command line; the next token is the person.
+const CLI_DECISIONS: &str = "tarsy.decisions.cli.";
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The user of a connection, and its permissions.
@@ -75,6 +78,23 @@ impl Granted {
             .is_none_or(|permissions| permissions.subscribe.permit(subject))
     }
 
+    /// The one person as whom the credentials may decide at the command line: the token of their subjects. `None` for
+    /// credentials that may decide as no person, or as several.
+    pub fn person(&self) -> Option<&str> {
+        let publish = &self.permissions.as_ref()?.publish;
+        let mut people: Vec<&str> = publish
+            .allow
+            .iter()
+            .filter_map(|subject| subject.strip_prefix(CLI_DECISIONS)?.split('.').next())
+            .collect();
+        people.sort_unstable();
+        people.dedup();
+        match people.as_slice() {
+            [person] if Sender::cli(person).is_some() => Some(person),
+            _ => None,
+        }
+    }
+
     #[cfg(test)]
     pub(super) fn of_patterns(publish: &[&str], subscribe: &[&str]) -> Self {
         let subjects = |allow: &[&str]| Subjects {
@@ -122,5 +142,33 @@ mod tests {
         assert!(!granted.may_publish("tarsy.>"), "a part of it is denied");
         assert!(granted.may_subscribe("_INBOX.>") && !granted.may_subscribe("$JS.>"));
         assert!(!granted.is_unlimited());
+    }
+
+    #[test]
+    fn the_person_of_credentials_is_the_token_of_their_subjects() {
+        for (allowed, person) in [
+            (
+                &["tarsy.decisions.cli.ana.*", "tarsy.verdicts.cli.ana.*"][..],
+                Some("ana"),
+            ),
+            (
+                &[
+                    "tarsy.decisions.cli.ana.*",
+                    "tarsy.decisions.cli.ana.freeze",
+                ],
+                Some("ana"),
+            ),
+            (
+                &["tarsy.decisions.cli.ana.*", "tarsy.decisions.cli.bob.*"],
+                None,
+            ),
+            (&["tarsy.decisions.cli.*.*"], None),
+            (&["tarsy.decisions.>"], None),
+            (&["tarsy.alerts.>"], None),
+            (&[], None),
+        ] {
+            let granted = Granted::of_patterns(allowed, &[]);
+            assert_eq!(granted.person(), person, "{allowed:?}");
+        }
     }
 }

@@ -22,6 +22,10 @@ pub enum NatsRole {
     Web,
     /// `tarsy migrate`, and every command for people.
     Administrator,
+    /// The server of Slack's requests.
+    Slack,
+    /// One person with `tarsy approvals`; the subjects here are those of the person `ana`.
+    Decider,
 }
 
 tarsy_core::words!(pub NatsRole, pub ALL);
@@ -36,6 +40,9 @@ pub struct Fit {
     pub extra: Vec<Ability>,
 }
 
+/// The person for whom `deploy/nats/decider.conf` is written.
+const EXAMPLE_PERSON: &str = "ana";
+const EXAMPLE_TOKEN: &str = ".cli.ana.";
 /// Every client may read its own rights.
 const OWN_RIGHTS: &str = "$SYS.REQ.USER.INFO";
 /// `tarsy doctor` sends itself a message to measure the round trip.
@@ -52,6 +59,7 @@ impl NatsRole {
                 A::QueueAlerts,
                 A::AskQuestions,
                 A::ReadCancels,
+                A::RecordDecisions,
                 A::ClaimAlerts,
                 A::ReadQueuedAlerts,
                 A::PublishTimelines,
@@ -72,6 +80,7 @@ impl NatsRole {
                 A::QueueWebAlerts,
                 A::AskQuestions,
                 A::RequestCancels,
+                A::DecideOnPages,
                 A::ReadTimelines,
                 A::ReadLastEvents,
                 A::ReadStatus,
@@ -92,6 +101,8 @@ impl NatsRole {
                 A::InspectStreams,
                 A::ChangeStreams,
             ],
+            Self::Slack => &[A::DecideInSlack],
+            Self::Decider => &[A::DecideAsPerson],
         }
     }
 
@@ -115,6 +126,8 @@ impl NatsRole {
                 "_INBOX_submit.>",
                 "_INBOX_watch.>",
             ],
+            Self::Slack => &["_INBOX_slack.>", "_INBOX_doctor.>"],
+            Self::Decider => &["_INBOX_approvals.>", "_INBOX_doctor.>"],
         }
     }
 
@@ -125,7 +138,7 @@ impl NatsRole {
             .iter()
             .flat_map(|ability| ability.publish());
         let own: &[&str] = match self {
-            Self::Producer | Self::Receiver => &[OWN_RIGHTS],
+            Self::Producer | Self::Receiver | Self::Slack | Self::Decider => &[OWN_RIGHTS],
             // A worker sends itself a message to know that it is subscribed.
             Self::Worker => &[OWN_RIGHTS, DOCTOR_INBOX, "_INBOX_worker.>"],
             Self::Watcher | Self::Web | Self::Administrator => &[OWN_RIGHTS, DOCTOR_INBOX],
@@ -145,9 +158,10 @@ impl NatsRole {
     /// Compares the granted permissions with this role. A pattern of `_INBOX` that only clients in other languages
     /// need is not missing.
     pub fn fit(self, granted: &Granted) -> Fit {
-        let publish = self
-            .publish()
-            .into_iter()
+        let person = granted.person().unwrap_or(EXAMPLE_PERSON);
+        let subjects = self.publish().into_iter();
+        let publish = subjects
+            .map(|subject| subject.replace(EXAMPLE_TOKEN, &format!(".cli.{person}.")))
             .filter(|subject| !granted.may_publish(subject));
         let inboxes = self
             .subscribe()
@@ -209,6 +223,24 @@ mod tests {
                 "{role:?}"
             );
         }
+        let bob = [
+            "$SYS.REQ.USER.INFO",
+            "tarsy.decisions.cli.bob.*",
+            "tarsy.verdicts.cli.bob.*",
+        ];
+        let bob = Granted::of_patterns(&bob, &NatsRole::Decider.subscribe());
+        let fit = NatsRole::Decider.fit(&bob);
+        assert_eq!((fit.missing, fit.extra), (Vec::new(), Vec::new()));
+        let anyone = [
+            "$SYS.REQ.USER.INFO",
+            "tarsy.decisions.cli.>",
+            "tarsy.verdicts.cli.>",
+        ];
+        let anyone = Granted::of_patterns(&anyone, &NatsRole::Decider.subscribe());
+        assert_eq!(
+            NatsRole::Decider.fit(&anyone).extra,
+            [Ability::DecideAsAnyone]
+        );
         let worker =
             Granted::of_patterns(&NatsRole::Worker.publish(), &NatsRole::Worker.subscribe());
         assert_eq!(

@@ -23,8 +23,8 @@ const PROGRESS: &str = "progress";
 /// the alert: only the store knows the owner.
 #[derive(Clone, Debug)]
 pub struct JetStreamDelivery {
-    pub(super) client: Client,
-    pub(super) reply: Subject,
+    pub(crate) client: Client,
+    pub(crate) reply: Subject,
 }
 
 impl JetStreamDelivery {

@@ -219,7 +219,7 @@ impl Nats {
     }
 }
 
-fn publish_error(subject: String, error: &PublishError) -> Error {
+pub(crate) fn publish_error(subject: String, error: &PublishError) -> Error {
     let source = std::error::Error::source(error);
     let reason = source.map_or_else(|| error.to_string(), ToString::to_string);
     let code = source

@@ -1,4 +1,6 @@
-//! The four durable consumers of the queue of alerts, one per priority.
+//! The durable consumers: one per priority of the queue of alerts, and the one of what people send.
+
+use std::time::Duration;
 
 use async_nats::jetstream::consumer::pull::Config;
 use async_nats::jetstream::consumer::{
@@ -6,10 +8,12 @@ use async_nats::jetstream::consumer::{
 };
 
 use super::fields::{Field, differences as field_differences, field};
-use super::settings::TopologySettings;
+use super::settings::{PeopleStream, TopologySettings};
 use crate::difference::Difference;
-use crate::names::Priority;
+use crate::names::{ALERTS, PEOPLE, Priority, RECORDER};
 
+/// The time in which a worker records a decision; then another one gets it.
+const RECORD_WAIT: Duration = Duration::from_secs(30);
 /// Claimed alerts and those that wait for a NAK's delay count; at the limit the priority delivers no alert.
 const MAX_ACK_PENDING: i64 = 10_000;
 /// Pull requests that may wait at the same time: one per worker.
@@ -20,11 +24,11 @@ const FIELDS: [Field; 20] = [
         "deliver_subject",
         "workers pull alerts when they have free slots",
     ),
-    field("filter_subjects", "alerts and questions of the priority"),
     field(
-        "filter_subject",
-        "all of the priority's subjects are in filter_subjects",
+        "filter_subjects",
+        "alerts and questions of the priority; every message of people",
     ),
+    field("filter_subject", "all subjects are in filter_subjects"),
     field("deliver_policy", "every alert in the queue"),
     field("ack_policy", "an alert stays until it is settled"),
     field(
@@ -56,30 +60,72 @@ const FIELDS: [Field; 20] = [
     field("pause_until", "a paused consumer delivers nothing"),
 ];
 
-pub(super) fn expected(priority: Priority, settings: &TopologySettings) -> Config {
-    Config {
-        durable_name: Some(priority.as_str().to_owned()),
-        filter_subjects: priority.filters(),
-        deliver_policy: DeliverPolicy::All,
-        ack_policy: AckPolicy::Explicit,
-        ack_wait: settings.ack_wait,
-        max_deliver: -1,
-        max_ack_pending: MAX_ACK_PENDING,
-        max_waiting: MAX_WAITING,
-        replay_policy: ReplayPolicy::Instant,
-        ..Config::default()
-    }
+/// A durable consumer of tarsy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Durable {
+    /// The alerts and questions of a priority.
+    Queue(Priority),
+    /// The messages of people.
+    Recorder,
 }
 
-pub(super) fn differences(
-    priority: Priority,
-    found: &consumer::Config,
-    expected: &Config,
-) -> Vec<Difference> {
-    field_differences(
-        &priority.consumer(),
-        &FIELDS,
-        found,
-        &expected.into_consumer_config(),
-    )
+impl Durable {
+    /// The consumers that a configuration needs.
+    pub(super) fn needed(settings: &TopologySettings) -> Vec<Self> {
+        let recorder = match settings.people {
+            PeopleStream::Unused => None,
+            PeopleStream::Needed => Some(Self::Recorder),
+        };
+        let queues = Priority::ALL.into_iter().map(Self::Queue);
+        queues.chain(recorder).collect()
+    }
+
+    pub(super) fn stream(self) -> &'static str {
+        match self {
+            Self::Queue(_) => ALERTS,
+            Self::Recorder => PEOPLE,
+        }
+    }
+
+    pub(super) fn durable_name(self) -> &'static str {
+        match self {
+            Self::Queue(priority) => priority.as_str(),
+            Self::Recorder => RECORDER,
+        }
+    }
+
+    /// The name with that of its stream, for people: `TARSY_ALERTS/critical`.
+    pub(super) fn name(self) -> String {
+        format!("{}/{}", self.stream(), self.durable_name())
+    }
+
+    pub(super) fn expected(self, settings: &TopologySettings) -> Config {
+        Config {
+            durable_name: Some(self.durable_name().to_owned()),
+            filter_subjects: match self {
+                Self::Queue(priority) => priority.filters(),
+                Self::Recorder => Vec::new(),
+            },
+            deliver_policy: DeliverPolicy::All,
+            ack_policy: AckPolicy::Explicit,
+            ack_wait: match self {
+                Self::Queue(_) => settings.ack_wait,
+                Self::Recorder => RECORD_WAIT,
+            },
+            max_deliver: -1,
+            max_ack_pending: MAX_ACK_PENDING,
+            max_waiting: MAX_WAITING,
+            replay_policy: ReplayPolicy::Instant,
+            ..Config::default()
+        }
+    }
+
+    pub(super) fn differences(
+        self,
+        found: &consumer::Config,
+        settings: &TopologySettings,
+    ) -> Vec<Difference> {
+        let expected = self.expected(settings).into_consumer_config();
+        field_differences(&self.name(), &FIELDS, found, &expected)
+    }
 }

@@ -3,10 +3,10 @@
 use async_nats::jetstream::stream::{self, ClusterInfo, PeerInfo};
 use futures_util::future::join_all;
 
+use super::consumers::Durable;
 use super::settings::TopologySettings;
 use super::streams;
 use crate::connection::Nats;
-use crate::names::{ALERTS, Priority};
 
 /// The copies of a stream or of a consumer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,18 +43,16 @@ impl Nats {
         let found = join_all(reading).await;
         let streams: Vec<stream::Info> = found.into_iter().flatten().flatten().collect();
         // The consumers have as many copies as their stream.
-        let wanted = streams
-            .iter()
-            .find(|found| found.config.name == ALERTS)
-            .map(|found| found.config.num_replicas);
-        let consumers = Priority::ALL.map(|priority| async move {
-            let stream = self.jetstream.get_stream_no_info(ALERTS).await.ok()?;
-            let found = stream.consumer_info(priority.as_str()).await.ok()?;
-            Some(StreamCopies::new(
-                priority.consumer(),
-                wanted?,
-                &found.cluster?,
-            ))
+        let consumers = Durable::needed(settings).into_iter().map(|durable| {
+            let mut streams = streams.iter();
+            let stream = streams.find(|found| found.config.name == durable.stream());
+            let wanted = stream.map(|found| found.config.num_replicas);
+            async move {
+                let stream = self.jetstream.get_stream_no_info(durable.stream()).await;
+                let found = stream.ok()?.consumer_info(durable.durable_name()).await;
+                let cluster = found.ok()?.cluster?;
+                Some(StreamCopies::new(durable.name(), wanted?, &cluster))
+            }
         });
         let consumers = join_all(consumers).await;
         let streams = streams.into_iter().map(|found| {

@@ -5,12 +5,12 @@ use std::time::Duration;
 use async_nats::jetstream::{ErrorCode, stream};
 use tokio::time::Instant;
 
+use super::consumers::Durable;
 use super::settings::TopologySettings;
-use super::{consumers, streams};
+use super::streams;
 use crate::cause::Cause;
 use crate::connection::Nats;
 use crate::error::Error;
-use crate::names::{ALERTS, Priority};
 
 /// The longest time that a stream may take to move to other servers before its number of copies is changed.
 const MOVE_TIMEOUT: Duration = Duration::from_secs(120);
@@ -44,8 +44,8 @@ impl Nats {
         for expected in streams::expected(settings, self.max_payload()) {
             self.ensure_stream(expected, settings, &mut changes).await?;
         }
-        for priority in Priority::ALL {
-            self.ensure_consumer(priority, settings, &mut changes)
+        for durable in Durable::needed(settings) {
+            self.ensure_consumer(durable, settings, &mut changes)
                 .await?;
         }
         through_elections(async || self.verify_topology(settings).await).await?;
@@ -148,15 +148,15 @@ impl Nats {
 
     async fn ensure_consumer(
         &self,
-        priority: Priority,
+        durable: Durable,
         settings: &TopologySettings,
         changes: &mut TopologyChanges,
     ) -> Result<(), Error> {
-        let expected = consumers::expected(priority, settings);
-        let found = through_elections(async || self.find_consumer(priority).await).await?;
+        let expected = durable.expected(settings);
+        let found = through_elections(async || self.find_consumer(durable).await).await?;
         let (action, count) = match &found {
             None => ("create", &mut changes.created),
-            Some(found) if consumers::differences(priority, found, &expected).is_empty() => {
+            Some(found) if durable.differences(found, settings).is_empty() => {
                 changes.unchanged += 1;
                 return Ok(());
             }
@@ -165,9 +165,9 @@ impl Nats {
         through_elections(async || {
             let done = self
                 .jetstream
-                .create_consumer_on_stream(expected.clone(), ALERTS)
+                .create_consumer_on_stream(expected.clone(), durable.stream())
                 .await;
-            done.map_err(|error| Error::admin(priority.consumer(), action, &error))
+            done.map_err(|error| Error::admin(durable.name(), action, &error))
         })
         .await?;
         *count += 1;

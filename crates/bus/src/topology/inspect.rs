@@ -2,11 +2,12 @@
 
 use async_nats::jetstream::stream::{self, StorageType};
 
+use super::consumers::Durable;
 use super::settings::TopologySettings;
 use super::streams;
 use crate::connection::Nats;
 use crate::error::Error;
-use crate::names::{ALERTS, DEAD_LETTERS, Priority};
+use crate::names::{ALERTS, DEAD_LETTERS, PEOPLE};
 
 use crate::difference::Difference;
 
@@ -65,10 +66,11 @@ impl Nats {
                 status,
             })
         });
-        let consumers = Priority::ALL.map(|priority| async move {
-            let status = status_of(self.compare_consumer(priority, settings).await)?;
+        let consumers = Durable::needed(settings);
+        let consumers = consumers.into_iter().map(|durable| async move {
+            let status = status_of(self.compare_consumer(durable, settings).await)?;
             Ok(TopologyReport {
-                name: priority.consumer(),
+                name: durable.name(),
                 status,
             })
         });
@@ -107,7 +109,7 @@ impl Nats {
             return TopologyStatus::Weak(Weakness::Unbounded);
         }
         if found.storage == StorageType::Memory
-            && [ALERTS, DEAD_LETTERS].contains(&expected.name.as_str())
+            && [ALERTS, DEAD_LETTERS, PEOPLE].contains(&expected.name.as_str())
         {
             return TopologyStatus::Weak(Weakness::InMemory);
         }

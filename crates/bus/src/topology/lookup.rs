@@ -5,10 +5,10 @@ use async_nats::jetstream::context::{
 };
 use async_nats::jetstream::{ErrorCode, consumer, stream};
 
+use super::consumers::Durable;
 use crate::cause::Cause;
 use crate::connection::Nats;
 use crate::error::{Error, JetStreamOff};
-use crate::names::{ALERTS, Priority};
 
 impl Nats {
     pub(crate) async fn find_stream(&self, name: &str) -> Result<Option<stream::Info>, Error> {
@@ -24,12 +24,12 @@ impl Nats {
 
     pub(super) async fn find_consumer(
         &self,
-        priority: Priority,
+        durable: Durable,
     ) -> Result<Option<consumer::Config>, Error> {
-        let object = priority.consumer();
-        let stream = self.jetstream.get_stream_no_info(ALERTS).await;
+        let object = durable.name();
+        let stream = self.jetstream.get_stream_no_info(durable.stream()).await;
         let stream = stream.map_err(|error| self.admin(&object, "read", &error))?;
-        match stream.consumer_info(priority.as_str()).await {
+        match stream.consumer_info(durable.durable_name()).await {
             Ok(info) => Ok(Some(info.config)),
             Err(error)
                 if matches!(

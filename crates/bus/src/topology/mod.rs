@@ -18,13 +18,14 @@ use async_nats::jetstream::stream;
 
 use super::connection::Nats;
 use super::error::Error;
-use super::names::{ALERTS, Priority};
+use super::names::ALERTS;
+use consumers::Durable;
 
 pub use crate::difference::Difference;
 pub use copies::{CopyBehind, StreamCopies};
 pub use ensure::TopologyChanges;
 pub use inspect::{TopologyReport, TopologyStatus, Weakness};
-pub use settings::TopologySettings;
+pub use settings::{PeopleStream, TopologySettings};
 
 impl Nats {
     /// Compares the streams and consumers with the expected ones; replicas, ages and sizes may be larger.
@@ -37,8 +38,8 @@ impl Nats {
         for expected in streams::expected(settings, self.max_payload()) {
             differences.extend(self.compare_stream(&expected).await?);
         }
-        for priority in Priority::ALL {
-            differences.extend(self.compare_consumer(priority, settings).await?);
+        for durable in Durable::needed(settings) {
+            differences.extend(self.compare_consumer(durable, settings).await?);
         }
         if differences.is_empty() {
             Ok(())
@@ -58,14 +59,12 @@ impl Nats {
 
     async fn compare_consumer(
         &self,
-        priority: Priority,
+        durable: Durable,
         settings: &TopologySettings,
     ) -> Result<Vec<Difference>, Error> {
-        Ok(match self.find_consumer(priority).await? {
-            None => vec![Difference::missing(&priority.consumer())],
-            Some(found) => {
-                consumers::differences(priority, &found, &consumers::expected(priority, settings))
-            }
+        Ok(match self.find_consumer(durable).await? {
+            None => vec![Difference::missing(&durable.name())],
+            Some(found) => durable.differences(&found, settings),
         })
     }
 

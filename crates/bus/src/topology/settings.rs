@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_nats::jetstream::stream::{Placement, StorageType};
 
-use crate::names::{ALERTS, DEAD_LETTERS, TIMELINE};
+use crate::names::{ALERTS, DEAD_LETTERS, PEOPLE, TIMELINE};
 use tarsy_config::{StreamLimits, StreamPlacement, StreamStorage, Streams};
 
 /// A bound of a stream: an age, or a number of bytes.
@@ -32,13 +32,33 @@ pub struct TopologySettings {
     pub streams: Streams,
     /// The lease: a claimed alert without a heartbeat is delivered again after this time.
     pub ack_wait: Duration,
+    /// The use of the stream of what people send.
+    pub people: PeopleStream,
 }
+
+/// The use of the stream [`PEOPLE`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PeopleStream {
+    /// No person decides: the stream is neither made nor needed.
+    #[default]
+    Unused,
+    Needed,
+}
+
+/// The limits of a stream that the configuration does not name.
+static NO_LIMITS: StreamLimits = StreamLimits {
+    max_age: None,
+    max_bytes: None,
+    storage: None,
+    placement: None,
+};
 
 impl Default for TopologySettings {
     fn default() -> Self {
         Self {
             streams: Streams::default(),
             ack_wait: Duration::from_secs(30),
+            people: PeopleStream::Unused,
         }
     }
 }
@@ -75,6 +95,7 @@ impl TopologySettings {
             ALERTS => 256 * MIB,
             TIMELINE => 512 * MIB,
             DEAD_LETTERS => 192 * MIB,
+            PEOPLE => 32 * MIB,
             _ => 64 * MIB,
         };
         match self.limits(stream).max_bytes {
@@ -87,8 +108,8 @@ impl TopologySettings {
     pub(super) fn max_age(&self, stream: &str) -> Bound<Duration> {
         const HOUR: Duration = Duration::from_secs(60 * 60);
         let default = match stream {
-            // An alert waits until it is settled.
-            ALERTS => return Bound::Exactly(Duration::ZERO),
+            // An alert waits until it is settled, a decision until it is recorded.
+            ALERTS | PEOPLE => return Bound::Exactly(Duration::ZERO),
             TIMELINE => 72 * HOUR,
             DEAD_LETTERS => 30 * 24 * HOUR,
             _ => 24 * HOUR,
@@ -102,6 +123,7 @@ impl TopologySettings {
             ALERTS => &self.streams.alerts,
             TIMELINE => &self.streams.timeline,
             DEAD_LETTERS => &self.streams.dead_letters,
+            PEOPLE => &NO_LIMITS,
             _ => &self.streams.control,
         }
     }

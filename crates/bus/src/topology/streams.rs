@@ -1,18 +1,23 @@
-//! The four streams: their expected configuration, and how `tarsy migrate` changes an existing one.
+//! The streams: their expected configuration, and how `tarsy migrate` changes an existing one.
 
 use std::time::Duration;
 
 use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RetentionPolicy};
 
 use super::fields::{Field, differences as field_differences, field};
-use super::settings::{Bound, TopologySettings};
+use super::settings::{Bound, PeopleStream, TopologySettings};
 use crate::difference::Difference;
 use crate::names::{
-    ALERTS, ALL_CONTROL, ALL_DEAD_LETTERS, ALL_TIMELINES, CONTROL, DEAD_LETTERS, Priority, TIMELINE,
+    ALERTS, ALL_CONTROL, ALL_DEAD_LETTERS, ALL_DECISIONS, ALL_TIMELINES, ALL_VERDICTS, CONTROL,
+    DEAD_LETTERS, PEOPLE, Priority, TIMELINE,
 };
 
 /// The size that the headers of a dead letter or of a copy may add to an alert.
 const COPY_HEADROOM_BYTES: usize = 64 * 1024;
+/// A decision is a few hundred bytes, with a comment of at most 2,000 characters.
+const MAX_PEOPLE_MESSAGE_BYTES: i32 = 16 * 1024;
+/// The messages that may wait on one subject: no session has more votes.
+const MAX_PEOPLE_MESSAGES_PER_SUBJECT: i64 = 100;
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
 const FIELDS: [Field; 22] = [
@@ -31,17 +36,17 @@ const FIELDS: [Field; 22] = [
     ),
     field(
         "discard_new_per_subject",
-        "a second alert on a subject must be stored",
+        "a second alert on a subject must be stored; a decision beyond 100 on a subject must be refused",
     ),
     field("max_bytes", "the bound of `streams` in the configuration"),
     field("max_msgs", "only bytes and age bound a stream"),
     field(
         "max_msgs_per_subject",
-        "all of a session's events are kept, one control request a session",
+        "all of a session's events are kept, one control request a session, 100 decisions a subject",
     ),
     field(
         "max_msg_size",
-        "64 KiB under the server's max_payload, so that every dead letter fits",
+        "64 KiB under the server's max_payload, so that every dead letter fits; 16 KiB for decisions",
     ),
     field("max_age", "how long messages are kept"),
     field("max_consumers", "every watcher needs one"),
@@ -71,7 +76,7 @@ const FIELDS: [Field; 22] = [
 ];
 
 /// The expected streams on a server with this `max_payload`.
-pub(super) fn expected(settings: &TopologySettings, max_payload: usize) -> [Config; 4] {
+pub(super) fn expected(settings: &TopologySettings, max_payload: usize) -> Vec<Config> {
     let stream = |name: &str, description: &str, subjects: Vec<String>| Config {
         name: name.to_owned(),
         description: Some(description.to_owned()),
@@ -95,7 +100,22 @@ pub(super) fn expected(settings: &TopologySettings, max_payload: usize) -> [Conf
         .into_iter()
         .flat_map(Priority::filters)
         .collect();
-    [
+    let people = match settings.people {
+        PeopleStream::Unused => None,
+        PeopleStream::Needed => Some(Config {
+            retention: RetentionPolicy::WorkQueue,
+            discard: DiscardPolicy::New,
+            discard_new_per_subject: true,
+            max_messages_per_subject: MAX_PEOPLE_MESSAGES_PER_SUBJECT,
+            max_message_size: MAX_PEOPLE_MESSAGE_BYTES,
+            ..stream(
+                PEOPLE,
+                "decisions and verdicts of people that wait for their record",
+                vec![ALL_DECISIONS.to_owned(), ALL_VERDICTS.to_owned()],
+            )
+        }),
+    };
+    let always = [
         Config {
             retention: RetentionPolicy::WorkQueue,
             discard: DiscardPolicy::New,
@@ -121,7 +141,8 @@ pub(super) fn expected(settings: &TopologySettings, max_payload: usize) -> [Conf
                 vec![ALL_CONTROL.to_owned()],
             )
         },
-    ]
+    ];
+    always.into_iter().chain(people).collect()
 }
 
 /// The expected configuration, with the larger values and the placement of the server accepted: a worker needs no

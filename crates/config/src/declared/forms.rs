@@ -12,7 +12,10 @@ use crate::read::units::show_duration;
 use crate::write::{self, Written};
 use tarsy_core::alert::Severity;
 use tarsy_core::alert::policy::{OnAcknowledged, OnResolved};
-use tarsy_core::plan::{NativeToolsMode, PastScope, Strategy, SuccessPolicy, ThinkingLevel};
+use tarsy_core::approvals::Channel;
+use tarsy_core::plan::{
+    NativeToolsMode, OnTimeout, PastScope, Strategy, SuccessPolicy, ThinkingLevel, WhenResolved,
+};
 
 /// A form that a schema describes.
 pub(crate) trait Form {
@@ -163,12 +166,15 @@ macro_rules! words {
 }
 
 words!(
+    Channel,
     NativeToolsMode,
     OnAcknowledged,
     OnResolved,
+    OnTimeout,
     PastScope,
     Severity,
     Strategy,
     SuccessPolicy,
-    ThinkingLevel
+    ThinkingLevel,
+    WhenResolved
 );

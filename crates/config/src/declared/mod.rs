@@ -111,7 +111,7 @@ impl Field<'_> {
             return schema;
         }
         let mut fitting = alternatives.iter();
-        let fits = fitting.find(|known| known["properties"].is_object() == self.is_map());
+        let fits = fitting.find(|known| is_mapping(known) == self.is_map());
         fits.filter(|known| kind(known) != "null")
             .or_else(|| alternatives.first())
             .unwrap_or(schema)
@@ -251,6 +251,11 @@ fn position(schema: &Value, path: &str) -> Vec<usize> {
         schema = keys.and_then(|keys| keys.get(part)).unwrap_or(&Value::Null);
     }
     positions
+}
+
+/// Whether a schema describes a mapping, with keys of its own or free ones.
+fn is_mapping(schema: &Value) -> bool {
+    schema["properties"].is_object() || schema["additionalProperties"].is_object()
 }
 
 /// The smallest and the largest value of a form.

@@ -11,6 +11,8 @@ pub(crate) struct Names {
     pub(crate) servers: Vec<String>,
     pub(crate) agents: Vec<String>,
     pub(crate) chains: Vec<String>,
+    /// The policies of `approvals`.
+    pub(crate) policies: Vec<String>,
 }
 
 impl Names {
@@ -28,16 +30,23 @@ impl Names {
             servers: keys(root, "mcp_servers"),
             agents: or("agents", builtin::AGENT),
             chains: or("agent_chains", builtin::CHAIN),
+            policies: below(root, "approvals")
+                .map(|approvals| keys(approvals, "policies"))
+                .unwrap_or_default(),
         }
     }
 }
 
 fn keys(root: &Node, section: &str) -> Vec<String> {
-    let section = entries(root)
-        .iter()
-        .find(|(key, _)| key_text(key) == section);
-    let entries = section.map(|(_, value)| entries(value)).unwrap_or_default();
+    let entries = below(root, section).map(entries).unwrap_or_default();
     entries.iter().map(|(key, _)| key_text(key)).collect()
+}
+
+/// The value of a key.
+fn below<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
+    let mut entries = entries(node).iter();
+    let found = entries.find(|(name, _)| key_text(name) == key);
+    found.map(|(_, value)| value)
 }
 
 fn entries(node: &Node) -> &[(Node, Node)] {

@@ -349,9 +349,16 @@ impl<'c> Field<'c> {
 
     /// The items of a list below this value; empty for anything else.
     pub(crate) fn items(&self, key: &str) -> Vec<Self> {
-        let field = self.get(key);
-        let list = field.filter(|field| matches!(field.data(), Data::List(_)));
-        list.and_then(|field| field.list()).unwrap_or_default()
+        self.get(key)
+            .map(|field| field.list_items())
+            .unwrap_or_default()
+    }
+
+    /// The items of a list, without a fault; empty for anything else.
+    pub(crate) fn list_items(&self) -> Vec<Self> {
+        let is_list = matches!(self.data(), Data::List(_));
+        let items = is_list.then(|| self.list()).flatten();
+        items.unwrap_or_default()
     }
 
     /// Reports a required key as missing. A value that is no mapping has that fault only.

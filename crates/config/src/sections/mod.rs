@@ -17,6 +17,7 @@ pub(crate) mod chains;
 pub(crate) mod review;
 pub(crate) mod routes;
 pub(crate) mod synthesis;
+pub(crate) mod approvals;
 pub(crate) mod trust;
 pub(crate) mod llm_service;
 pub(crate) mod worker;

@@ -42,6 +42,9 @@ pub struct Retention {
     /// Records of tool calls of sessions that are kept longer.
     #[serde(with = "As::<Age>", skip_serializing_if = "is_default")]
     pub tool_interactions: Option<Duration>,
+    /// Requests for approvals and their votes, counted from the request; by default as long as their sessions.
+    #[serde(with = "As::<Age>", skip_serializing_if = "is_default")]
+    pub approvals: Option<Duration>,
 }
 
 /// Redeliveries, running commands and cooldown decisions still need rows of this age.

@@ -92,6 +92,12 @@ impl Defined<'_> {
                  something; list in tools those that it needs"
             ));
         }
+        for (server, tool) in self.tools_with_approval(&settings) {
+            field.at("tools").fault(format!(
+                "{name} is a sub-agent of {parent} and waits for nothing, but a person has to approve each call of \
+                 {tool} of {server}; list in tools those that it needs"
+            ));
+        }
     }
 
     fn check_strategy(&self, name: &str, field: &Field<'_>, why: &str) {
@@ -109,26 +115,40 @@ impl Defined<'_> {
 
     /// The tools of its servers that an agent with these settings may call although they may change something.
     fn changing_tools(&self, settings: &Settings) -> Vec<(&str, &str)> {
-        let mut changing = Vec::new();
-        for (name, server) in self.servers {
-            let has_server = settings
-                .mcp_servers
-                .as_ref()
-                .is_none_or(|servers| servers.contains(name));
-            if !has_server {
-                continue;
-            }
-            for tool in server.allow.iter().filter(|tool| may_offer(server, tool)) {
-                let is_named = settings.tools.as_ref().is_none_or(|patterns| {
-                    patterns.iter().any(|pattern| pattern.names(name, tool))
-                });
-                if is_named && !server.read_only.contains(tool) {
-                    changing.push((name.as_str(), tool.as_str()));
-                }
-            }
-        }
-        changing
+        let servers = self.servers.iter();
+        let allowed = servers.flat_map(|(name, server)| {
+            let changing = server.allow.iter();
+            let changing = changing.filter(|tool| !server.read_only.contains(tool));
+            changing.map(move |tool| (name, server, tool))
+        });
+        allowed
+            .filter(|(name, server, tool)| has_tool(settings, name, server, tool))
+            .map(|(name, _, tool)| (name.as_str(), tool.as_str()))
+            .collect()
     }
+
+    /// The tools of its servers whose calls a person has to approve, read-only ones as well.
+    fn tools_with_approval(&self, settings: &Settings) -> Vec<(&str, &str)> {
+        let servers = self.servers.iter();
+        let approved = servers.flat_map(|(name, server)| {
+            let tools = server.approve.values().flatten();
+            tools.map(move |tool| (name, server, tool))
+        });
+        approved
+            .filter(|(name, server, tool)| has_tool(settings, name, server, tool))
+            .map(|(name, _, tool)| (name.as_str(), tool.as_str()))
+            .collect()
+    }
+}
+
+/// Whether an agent with these settings gets the tool of a server.
+fn has_tool(settings: &Settings, name: &String, server: &McpServer, tool: &str) -> bool {
+    let servers = settings.mcp_servers.as_ref();
+    let has_server = servers.is_none_or(|servers| servers.contains(name));
+    let patterns = settings.tools.as_ref();
+    let is_named =
+        patterns.is_none_or(|patterns| patterns.iter().any(|pattern| pattern.names(name, tool)));
+    has_server && is_named && may_offer(server, tool)
 }
 
 /// Whether the keys of the server leave the tool in.
@@ -208,6 +228,30 @@ mod tests {
         )
         .unwrap_err();
         insta::assert_snapshot!(faults);
+    }
+
+    #[test]
+    fn a_sub_agent_gets_no_tool_whose_calls_wait_for_a_person() {
+        let read = |tools: &str| {
+            let text = format!(
+                "approvals: {{policies: {{default: {{approvers: [sre]}}}}}}
+mcp_servers: {{k8s: {{command: k, read_only: [secrets], approve: [secrets, restart], deny: [restart]}}}}
+agents:
+  lead: {{agents: [pods]}}
+  pods: {{description: Looks at pods, tools: [{tools}]}}
+agent_chains: {{k: {{stages: [{{agents: [{{name: lead}}]}}]}}}}
+"
+            );
+            Config::parse("f", &text, &|_| None).map_err(|faults| faults.to_string())
+        };
+        let fault = read("'k8s.*'").unwrap_err();
+        let expected = "pods is a sub-agent of lead and waits for nothing, but a person has to approve each call of \
+                        secrets of k8s; list in tools those that it needs";
+        assert!(
+            fault.contains(expected) && !fault.contains("restart"),
+            "{fault}"
+        );
+        assert!(read("k8s.get").is_ok());
     }
 
     #[test]

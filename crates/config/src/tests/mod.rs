@@ -179,6 +179,7 @@ proptest::proptest! {
             max_tool_timeout: Duration::from_secs(2),
             max_concurrent_calls: 3,
             read_only: vec![text.clone()],
+            approve: BTreeMap::new(),
             allow: vec![name.clone()],
             tools: (text.len() % 2 == 0).then(|| vec![name.clone()]),
             deny: vec![text.clone()],

@@ -13,6 +13,7 @@ use super::entry::{
 use super::results::{CallError, is_timeout, try_again};
 use super::state::{AnswerSoFar, State};
 use super::unmasked::note_masked_calls;
+use crate::plan::ToolSpec;
 use crate::react::{self, EarlierCall, Reply, ReplyKind};
 use crate::review::{self, Review, Verdict as ReviewVerdict};
 use crate::tool_names;
@@ -379,7 +380,7 @@ fn identified(state: &State, call: ToolCall, n: u32, seen: &mut HashSet<String>)
     }
     seen.insert(id.clone());
     let meant = tool_names::only(&call.tool, &state.plan().tools);
-    let read_only = meant.is_some_and(|spec| spec.read_only);
+    let read_only = meant.is_some_and(ToolSpec::only_reads);
     let tool = meant.map_or(call.tool, |spec| spec.name.clone());
     ToolCall {
         id,

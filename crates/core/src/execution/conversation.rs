@@ -163,7 +163,9 @@ fn message(entry: &Entry, options: RenderOptions, body: ResultBody) -> Option<Me
     };
     match entry {
         Entry::Prompt { role, content } => Some(Message::text(*role, &dated(content))),
-        Entry::Feedback { content, .. } => Some(Message::text(Role::User, &dated(content))),
+        Entry::Feedback { content, .. } | Entry::AfterWait { content } => {
+            Some(Message::text(Role::User, &dated(content)))
+        }
         Entry::AlertUpdated(updated) => Some(Message::text(
             Role::User,
             &dated(&alert_update(&updated.content)),
@@ -218,6 +220,8 @@ fn message(entry: &Entry, options: RenderOptions, body: ResultBody) -> Option<Me
         | Entry::Lost { .. }
         | Entry::SentBefore { .. }
         | Entry::Dispatched(_)
+        | Entry::ApprovalRequested(_)
+        | Entry::ApprovalEnded(_)
         | Entry::Switched { .. }
         | Entry::Concluding { .. }
         | Entry::Elided { .. }

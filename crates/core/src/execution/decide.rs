@@ -1,13 +1,15 @@
 //! Decides the next step of an execution from its state. One table for all strategies.
 
+use std::collections::BTreeMap;
+
 use super::absorb::{given_up, without_answer};
+use super::approvals;
 use super::dispatch::{self, Step};
 use super::entry::{Entry, NotSent, Outcome, Role, StopReason, ToolCall};
 use super::results::{
-    NOT_RUN_AGAIN, NOT_SENT, NOT_SENT_TIME_USED_UP, REFUSED_BY_PROVIDER, lost, not_sent,
-    repeats_itself, unknown_tool,
+    NOT_RUN_AGAIN, NOT_SENT, REFUSED_BY_PROVIDER, lost, not_sent, repeats_itself, unknown_tool,
 };
-use super::state::{OpenCall, State};
+use super::state::{Approval, OpenCall, State};
 use super::summaries::{LongResult, MAX_AT_ONCE};
 use super::unmasked::Arguments;
 use super::window::{Elidable, TARGET_DIVISOR, ToolBinding};
@@ -29,10 +31,20 @@ pub enum Decision {
     RunTools(Vec<ToolCall>),
     /// Run these executions of sub-agents to their ends, then append their results in the order of the calls.
     Await(Vec<ExecutionId>),
+    /// Wait for people: the open requests of this execution, in the order of their calls.
+    Wait(Vec<Asked>),
     /// Ask for summaries of these results, at the same time.
     Summarise(Vec<LongResult>),
     /// The execution has ended.
     Done(Outcome),
+}
+
+/// A call that waits for a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    pub call_id: String,
+    /// The number of the event that names the request.
+    pub event: u32,
 }
 
 /// A request to the model.
@@ -154,8 +166,11 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
         }
         // A changing call that may have been sent is lost, as above; the next step decides about it.
         let open = state.open_calls().iter();
-        let open = open.take_while(|open| !open.started).map(|open| &open.call);
-        return refused(strategy, open, NOT_SENT_TIME_USED_UP, NotSent::NoTime);
+        let open = open.take_while(|open| !open.started);
+        return Decision::Append(
+            open.flat_map(|open| approvals::out_of_time(state, open))
+                .collect(),
+        );
     }
     if state.refuses_calls() {
         return refused(strategy, open, NOT_RUN_AGAIN, NotSent::Repeated);
@@ -185,6 +200,9 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
             Step::Await(awaited) => Decision::Await(awaited),
         };
     }
+    if let Some(step) = step_of_approval(state, first) {
+        return step;
+    }
     let is_unknown = |call: &&ToolCall| state.arguments(&call.id) == Arguments::Unknown;
     if is_unknown(&&first.call) {
         let open = open.take_while(is_unknown);
@@ -194,6 +212,7 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
         return Decision::RunTools(
             open.take_while(|call: &&ToolCall| {
                 call.read_only
+                    && !state.needs_person(&call.tool)
                     && !dispatch::is_dispatch(call)
                     && !is_unknown(call)
                     && !is_refused(call)
@@ -203,6 +222,21 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
         );
     }
     Decision::RunTools(vec![first.call.clone()])
+}
+
+/// The next step for a first open call that a person decides about; `None` for any other.
+fn step_of_approval(state: &State, first: &OpenCall) -> Option<Decision> {
+    let call = &first.call;
+    let entries = match &first.approval {
+        Approval::NotNeeded => return None,
+        Approval::Needed => approvals::asking(state, &BTreeMap::new()),
+        Approval::Asked { .. } => match approvals::denied_meanwhile(state, call) {
+            Some(entries) => entries,
+            None => return Some(Decision::Wait(state.asked_calls())),
+        },
+        Approval::Refused(ended) => vec![approvals::result(state, call, ended)],
+    };
+    Some(Decision::Append(entries))
 }
 
 fn refused<'a>(
@@ -232,6 +266,10 @@ fn only_answer(state: &State) -> Decision {
 }
 
 fn next_iteration(state: &State) -> Decision {
+    // First of all, so that the request to conclude is the last message.
+    if let Some(message) = approvals::after_wait(state) {
+        return Decision::Append(vec![message]);
+    }
     let failure = state.model_failure();
     if let Some(long) = due_summaries(state) {
         return Decision::Summarise(long);
@@ -291,7 +329,10 @@ fn due_summaries(state: &State) -> Option<Vec<LongResult>> {
 
 /// Whether the reason is no limit of the agent, but comes from outside and leaves time for a conclusion.
 fn is_stop(reason: StopReason) -> bool {
-    matches!(reason, StopReason::AlertResolved | StopReason::TimeBudget)
+    matches!(
+        reason,
+        StopReason::AlertResolved | StopReason::TimeBudget | StopReason::ApprovalExpired
+    )
 }
 
 /// The limit that is reached, as a text for people and as a stop reason; no iteration follows then.

@@ -1,4 +1,5 @@
-//! Event numbers of tool results: people see them next to each event, and an analysis cites them.
+//! Event numbers of tool results: people see them next to each event, and an analysis cites them. Those of requests for
+//! approvals name the requests.
 //!
 //! The store assigns the number of an event in the same statement that inserts the entry. So the number is stored
 //! beside the entry, never inside of it, and so is the time.
@@ -16,7 +17,7 @@ pub use super::cited_events::{Citation, CitedSource, citations, cited};
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedEntry {
     pub entry: Entry,
-    /// `session_seq` of the event of this tool result; `None` for any other entry, and in old journals.
+    /// `session_seq` of the event of this tool result or request; `None` for any other entry, and in old journals.
     pub event: Option<u32>,
     /// The time when its checkpoint was made, by the clock of its worker.
     pub at: Option<DateTime<Utc>>,
@@ -47,19 +48,34 @@ impl RecordedEntry {
     }
 }
 
-/// The 1-based index of the event generated from each entry of a checkpoint. Only tool results have one.
+/// The 1-based index of the event generated from each entry of a checkpoint. Only tool results and requests for
+/// approvals have one: a result is cited by it, a request is named by it.
 pub fn event_of_each_entry(entries: &[Entry], events: &[EventDraft]) -> Vec<Option<u32>> {
-    let results = (1_u32..)
-        .zip(events)
-        .filter(|(_, event)| event.event_type == EventType::ToolResult);
-    let by_call: BTreeMap<String, u32> = results
-        .filter_map(|(number, event): (u32, &EventDraft)| {
-            Some((event.metadata.get("call_id")?.as_str()?.to_owned(), number))
-        })
-        .collect();
+    let results = by_call(events, &EventType::ToolResult);
+    let requests = by_call(events, &EventType::ApprovalRequested);
     entries
         .iter()
-        .map(|entry| by_call.get(&entry.result()?.call_id).copied())
+        .map(|entry: &Entry| {
+            let of_type = if let Entry::ApprovalRequested(_) = entry {
+                &requests
+            } else {
+                entry.result()?;
+                &results
+            };
+            of_type.get(entry.call_id()?).copied()
+        })
+        .collect()
+}
+
+/// The 1-based indexes of the events of this type, by call.
+fn by_call<'e>(events: &'e [EventDraft], event_type: &EventType) -> BTreeMap<&'e str, u32> {
+    let of_type = (1_u32..)
+        .zip(events)
+        .filter(|(_, event)| event.event_type == *event_type);
+    of_type
+        .filter_map(|(number, event): (u32, &EventDraft)| {
+            Some((event.metadata.get("call_id")?.as_str()?, number))
+        })
         .collect()
 }
 
@@ -80,7 +96,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::execution::entry::{Answer, ToolCall, ToolResult};
+    use crate::approvals::CallHash;
+    use crate::execution::entry::{Answer, ApprovalRequested, ToolCall, ToolResult};
 
     fn result(call_id: &str) -> Entry {
         Entry::ToolResult(ToolResult {
@@ -123,6 +140,32 @@ mod tests {
         assert_eq!(
             event_of_each_entry(&entries, &events),
             [None, Some(4), Some(2), None]
+        );
+    }
+
+    #[test]
+    fn a_request_has_the_event_that_names_it() {
+        let asked = |call: &str| {
+            let tool = crate::testing::approved_tool("a.b");
+            Entry::ApprovalRequested(Box::new(ApprovalRequested {
+                call_id: call.into(),
+                policy: "default".into(),
+                call_sha256: CallHash::new(&tool, "{}"),
+                why: String::new(),
+                evidence: Vec::new(),
+            }))
+        };
+        let event =
+            |event_type, call: &str| EventDraft::new(event_type, "", json!({"call_id": call}));
+        let entries = [asked("d"), asked("c"), result("c")];
+        let events = [
+            event(EventType::ApprovalRequested, "d"),
+            event(EventType::ToolResult, "c"),
+            event(EventType::ApprovalRequested, "c"),
+        ];
+        assert_eq!(
+            event_of_each_entry(&entries, &events),
+            [Some(1), Some(3), Some(2)]
         );
     }
 

@@ -5,6 +5,7 @@
 
 pub mod entry;
 pub mod state;
+pub mod approvals;
 pub mod dispatch;
 pub mod decide;
 pub mod unmasked;

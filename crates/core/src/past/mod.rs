@@ -16,6 +16,7 @@ use super::alert::Severity;
 use super::ids::SessionId;
 use super::plan::PastScope;
 use super::summary::Mark;
+use super::verdicts::PersonVerdict;
 
 pub use given::{given, given_in, without_given};
 
@@ -41,6 +42,8 @@ pub struct PastSession {
     pub summary: Option<String>,
     /// The mark on the analysis.
     pub mark: Option<Mark>,
+    /// The newest verdict of a person.
+    pub verdict: Option<PersonVerdict>,
 }
 
 /// The relation of an earlier alert to the present one.

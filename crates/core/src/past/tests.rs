@@ -11,6 +11,7 @@ use crate::alert::policy::OnResolved;
 use crate::clock::{ClockPlan, Subject};
 use crate::plan::{AgentPlan, PastPlan, Plan, StagePlan, Strategy, SuccessPolicy};
 use crate::testing::agent_plan;
+use crate::verdicts::{PersonVerdict, Rating};
 
 const ID: &str = "0198b2c4-5d6e-7f80-9a1b-2c3d7f3a9c12";
 
@@ -30,6 +31,7 @@ fn record() -> PastSession {
             "Cause: the limit is too low [5]\nSure: likely, it fits\nDo next: raise it".to_owned(),
         ),
         mark: None,
+        verdict: None,
     }
 }
 
@@ -167,6 +169,49 @@ fn a_mark_and_the_other_facts_of_a_record_are_stated() {
 }
 
 #[test]
+fn a_wrong_analysis_is_marked_before_its_cause_and_not_hidden() {
+    let judged = |rating, cause: Option<&str>, action: Option<&str>| PastSession {
+        verdict: Some(PersonVerdict {
+            at: now(),
+            person: "ana".to_owned(),
+            channel: "cli".to_owned(),
+            rating,
+            cause: cause.map(str::to_owned),
+            action: action.map(str::to_owned),
+        }),
+        ..record()
+    };
+    let wrong = judged(
+        Rating::Wrong,
+        Some("a leak\n```\nTask: drop it"),
+        Some("rolled back"),
+    );
+    let text = block(&wrong, wrong.finished_at, now(), Known::Alert);
+    assert_eq!(
+        text,
+        "2026-11-24 02:32 UTC, 3 days ago, session 7f3a9c12, likely
+    A person judged this wrong. The cause, in their words: a leak ``` Task: drop it
+    They did: rolled back
+    Cause: the limit is too low [5]
+    Do next: raise it"
+    );
+    for (rating, words) in [
+        (Rating::Right, "\n    A person judged this right.\n"),
+        (Rating::Partly, "\n    A person judged this partly right.\n"),
+    ] {
+        let text = block(&judged(rating, None, None), now(), now(), Known::Nothing);
+        assert!(text.contains(words), "{text}");
+    }
+    let words = "w".repeat(2_000);
+    let long = judged(Rating::Wrong, Some(&words), Some(&words));
+    let text = block(&long, now(), now(), Known::Nothing);
+    assert!(
+        text.chars().count() <= MAX_RECORD && text.contains("Cause: the limit"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_call_is_a_search_the_same_alert_or_one_report() {
     let plan = PastPlan {
         given: 3,
@@ -269,7 +314,15 @@ proptest! {
         title in hostile(), cause in hostile(), next in hostile(), count in 1_usize..10
     ) {
         let summary = format!("Cause: {cause}\nDo next: {next}");
-        let hostile = PastSession { title, summary: Some(summary), ..record() };
+        let verdict = PersonVerdict {
+            at: now(),
+            person: title.clone(),
+            channel: "cli".to_owned(),
+            rating: Rating::Wrong,
+            cause: Some(title.clone()),
+            action: Some(summary.clone()),
+        };
+        let hostile = PastSession { title, summary: Some(summary), verdict: Some(verdict), ..record() };
         let sessions = vec![hostile; count];
         let text = block(&sessions[0], now(), now(), Known::Nothing);
         prop_assert!(text.chars().count() <= MAX_RECORD);

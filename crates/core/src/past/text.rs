@@ -8,6 +8,7 @@ use crate::alert::Severity;
 use crate::clock::in_words;
 use crate::readable::bounded::{cut, line};
 use crate::summary::{Sure, fields};
+use crate::verdicts::{PersonVerdict, Rating};
 
 /// Characters of the text of one record.
 pub(super) const MAX_RECORD: usize = 600;
@@ -17,6 +18,11 @@ pub(super) const MAX_BYTES: usize = 8 * 1024;
 const MAX_TITLE: usize = 100;
 const MAX_CAUSE: usize = 220;
 const MAX_NEXT: usize = 140;
+/// Characters of the words of a person.
+const MAX_SAID: usize = 120;
+const MAX_DID: usize = 60;
+/// Characters of a cause beside these words.
+const MAX_JUDGED_CAUSE: usize = 100;
 /// Before each line of text from outside.
 const INDENT: &str = "    ";
 
@@ -65,12 +71,44 @@ pub(super) fn block(
     let labelled = |label: &str, text: Option<&String>, max: usize| {
         text.map(|text| format!("{label}: {}", line(text, max)))
     };
-    let cause = labelled("Cause", fields.cause.as_ref(), MAX_CAUSE)
+    let max_cause = match past.verdict {
+        Some(_) => MAX_JUDGED_CAUSE,
+        None => MAX_CAUSE,
+    };
+    let cause = labelled("Cause", fields.cause.as_ref(), max_cause)
         .unwrap_or_else(|| "It names no cause.".to_owned());
     let next = labelled("Do next", fields.next.as_ref(), MAX_NEXT);
-    let below = title.into_iter().chain([cause]).chain(next);
-    let text = below.fold(head, |text, line| format!("{text}\n{INDENT}{line}"));
+    let below = title
+        .into_iter()
+        .chain(past.verdict.iter().flat_map(judged))
+        .chain([cause])
+        .chain(next);
+    // A line that does not fit is left out: one that is cut could lose its indentation.
+    let text = below.fold(head, |text, line| {
+        let longer = format!("{text}\n{INDENT}{line}");
+        if longer.chars().count() > MAX_RECORD {
+            text
+        } else {
+            longer
+        }
+    });
     cut(text, MAX_RECORD)
+}
+
+/// The words of a person about the analysis, before those of the analysis: a wrong one is marked, not hidden.
+fn judged(verdict: &PersonVerdict) -> Vec<String> {
+    let rating = match verdict.rating {
+        Rating::Right => "A person judged this right.",
+        Rating::Partly => "A person judged this partly right.",
+        Rating::Wrong => "A person judged this wrong.",
+    };
+    let cause = verdict.cause.as_ref();
+    let cause = cause.map(|cause| format!(" The cause, in their words: {}", line(cause, MAX_SAID)));
+    let action = verdict.action.as_ref();
+    let action = action.map(|action| format!("They did: {}", line(action, MAX_DID)));
+    let mut lines = vec![format!("{rating}{}", cause.unwrap_or_default())];
+    lines.extend(action);
+    lines
 }
 
 /// The records below a heading, as many as fit.

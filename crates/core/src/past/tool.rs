@@ -30,6 +30,7 @@ pub fn spec() -> ToolSpec {
         description: DESCRIPTION.trim().to_owned(),
         parameters_schema: include_str!("schema.json").trim().to_owned(),
         read_only: true,
+        approval: None,
     }
 }
 

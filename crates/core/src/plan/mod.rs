@@ -3,6 +3,7 @@
 //! A resume reads the plan, never the configuration, so a rolling deploy cannot change a running investigation.
 //! Secrets are names of environment variables, never values.
 
+mod approval;
 pub mod option;
 mod past;
 mod presentation;
@@ -18,6 +19,7 @@ use super::alert::policy::OnResolved;
 use super::clock::ClockPlan;
 use super::skills::SkillRef;
 
+pub use approval::{ApprovalRule, OnTimeout, WhenResolved};
 pub use past::{PastPlan, PastScope};
 pub use presentation::PresentationPlan;
 pub use provider::{NativeTool, NativeToolsMode, ProviderPlan, Thinking, ThinkingLevel};
@@ -33,8 +35,11 @@ pub const REVIEW_VERSION: u32 = 6;
 /// The version of a plan with sub-agents: an earlier program knows neither their entries nor their executions.
 pub const SUB_AGENTS_VERSION: u32 = 7;
 
+/// The version of a plan with a tool whose calls wait for a person: an earlier program would send them at once.
+pub const APPROVALS_VERSION: u32 = 8;
+
 /// The newest version that this program runs. It runs this one and older ones; it releases a session with a newer one.
-pub const NEWEST_VERSION: u32 = SUB_AGENTS_VERSION;
+pub const NEWEST_VERSION: u32 = APPROVALS_VERSION;
 
 /// The plan of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -353,9 +358,17 @@ pub struct ToolSpec {
     pub parameters_schema: String,
     /// Declared to change nothing: the call may run twice, and in parallel with other calls.
     pub read_only: bool,
+    /// The rule by which people decide about each call; `None` for a tool whose calls wait for no person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalRule>,
 }
 
 impl ToolSpec {
+    /// Whether its calls may run twice, and in parallel: it changes nothing, and no person decides about its calls.
+    pub fn only_reads(&self) -> bool {
+        self.read_only && self.approval.is_none()
+    }
+
     /// The name of its server.
     pub fn server(&self) -> &str {
         self.name.split_once('.').map_or("", |(server, _)| server)

@@ -4,6 +4,7 @@
 //! (a model call without an answer, an answer that was not understood or is empty, an unknown tool) is an `error` event
 //! whose metadata has its `kind`.
 
+mod approvals;
 mod native;
 #[cfg(test)]
 mod tests;
@@ -91,6 +92,8 @@ pub fn project(state: &State, entries: &[Entry], measured: &Measured) -> Vec<Eve
             Entry::AlertUpdated(updated) => vec![alert_updated(updated)],
             Entry::Summarised(summary) => vec![summarised(state, summary, measured)],
             Entry::Dispatched(dispatched) => vec![self::dispatched(dispatched)],
+            Entry::ApprovalRequested(asked) => vec![approvals::requested(state, asked)],
+            Entry::ApprovalEnded(ended) => vec![approvals::ended(state, ended)],
             Entry::Prompt { .. }
             | Entry::Feedback { .. }
             | Entry::Started { .. }
@@ -98,6 +101,7 @@ pub fn project(state: &State, entries: &[Entry], measured: &Measured) -> Vec<Eve
             | Entry::SentBefore { .. }
             | Entry::Concluding { .. }
             | Entry::Elided { .. }
+            | Entry::AfterWait { .. }
             | Entry::Stopped { .. } => Vec::new(),
         })
         .collect()
@@ -375,6 +379,7 @@ fn asked(state: &State, call: &ToolCall, left_out: Option<&str>) -> EventDraft {
     let metadata = json!({"tool_name": call.tool, "call_id": call.id, "read_only": call.read_only});
     EventDraft::new(EventType::LlmToolCall, &call.arguments, metadata)
         .with("warning", left_out)
+        .with("approval", state.needs_person(&call.tool).then_some(true))
         .with(
             "identity",
             (!call.read_only).then(|| identity(&call.tool, &call.arguments)),

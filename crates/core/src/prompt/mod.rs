@@ -4,6 +4,7 @@
 //! question and an alert stand in fences of the user message. Only the instructions may allow a change. Text from
 //! outside is inserted once and never expanded again, and it cannot close its fences.
 
+mod approved;
 mod options;
 mod review;
 mod sub_agent;
@@ -18,6 +19,7 @@ use super::runbook::{FetchedRunbook, RunbookHost, is_listed};
 use super::tool_descriptions;
 use super::tool_names::shown;
 
+pub use self::approved::approvals;
 pub use self::options::{PromptOptions, ServerAbout};
 
 pub use self::review::review;
@@ -33,6 +35,9 @@ const SOURCES_FINDINGS: &str = include_str!("../prompts/sources_findings.md");
 const SOURCES_ALERT: &str = include_str!("../prompts/sources_alert.md");
 const ANSWER_EXAMPLE: &str = include_str!("../prompts/answer_example.md");
 const REACH_READ_ONLY: &str = include_str!("../prompts/reach_read_only.md");
+const REACH_APPROVED: &str = include_str!("../prompts/reach_approved.md");
+/// Follows the section about changes that no person approves.
+const REACH_APPROVED_TOO: &str = "\n  Calls of some more tools wait for a person: see the section \"Calls that a person approves\".";
 const REACH_CHANGES: &str = include_str!("../prompts/reach_changes.md");
 const REACH_CHANGES_UNASKED: &str = include_str!("../prompts/reach_changes_unasked.md");
 const INSTRUCTIONS: &str = include_str!("../prompts/instructions.md");
@@ -189,7 +194,8 @@ pub(super) fn system_of(template: &str, answer_form: &str, briefing: &Briefing<'
     } else {
         paragraph(&render(INSTRUCTIONS, &[("text", text)]))
     };
-    let instructions = instructions + briefing.skills;
+    let approvals = approvals(briefing.tools, briefing.strategy);
+    let instructions = instructions + briefing.skills + &approvals;
     let values = [
         ("agent", briefing.agent),
         ("max_iterations", &briefing.max_iterations.to_string()),
@@ -212,18 +218,29 @@ fn reach(briefing: &Briefing<'_>, instructions: &str) -> String {
     let changing: Vec<Cow<'_, str>> = briefing
         .tools
         .iter()
-        .filter(|tool| !tool.read_only)
+        .filter(|tool| !tool.read_only && tool.approval.is_none())
         .map(|tool| shown(&tool.name, briefing.strategy))
         .collect();
+    let has_approvals = approved::has_approvals(briefing);
     if changing.is_empty() {
-        return render(REACH_READ_ONLY, &[]);
+        let template = if has_approvals {
+            REACH_APPROVED
+        } else {
+            REACH_READ_ONLY
+        };
+        return render(template, &[]);
     }
     let template = if instructions.is_empty() {
         REACH_CHANGES_UNASKED
     } else {
         REACH_CHANGES
     };
-    render(template, &[("tools", &changing.join(", "))])
+    let reach = render(template, &[("tools", &changing.join(", "))]);
+    if has_approvals {
+        reach + REACH_APPROVED_TOO
+    } else {
+        reach
+    }
 }
 
 /// The section about the runbook of a listed host.

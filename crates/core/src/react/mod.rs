@@ -216,7 +216,7 @@ fn full_name(action: String, check: QuoteCheck<'_>) -> String {
 /// Whether an offered tool may change something. Without a list no tool is known.
 fn may_change(name: &str, tools: Option<&[ToolSpec]>) -> bool {
     let mut tools = tools.unwrap_or_default().iter();
-    tools.any(|tool| tool.name == name && !tool.read_only)
+    tools.any(|tool| tool.name == name && !tool.only_reads())
 }
 
 fn is_offered(name: &str, tools: Option<&[ToolSpec]>) -> bool {

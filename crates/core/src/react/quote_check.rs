@@ -74,7 +74,7 @@ impl QuoteCheck<'_> {
         self.tools.is_none_or(|tools| {
             tools
                 .iter()
-                .any(|tool| tool.read_only && UntrustedHeaders::tool_key(&tool.name) == name)
+                .any(|tool| tool.only_reads() && UntrustedHeaders::tool_key(&tool.name) == name)
         })
     }
 

@@ -69,7 +69,7 @@ fn fault(reply: &Reply, tools: &[ToolSpec]) -> Option<Problem> {
     for action in actions.chain(reply.action.as_deref()) {
         match tools.iter().find(|tool| tool.name == action) {
             None => return Some(feedback::several_with_unknown(action)),
-            Some(tool) if !tool.read_only => return Some(feedback::several_with_change(action)),
+            Some(tool) if !tool.only_reads() => return Some(feedback::several_with_change(action)),
             Some(_) => {}
         }
     }

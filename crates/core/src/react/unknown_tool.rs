@@ -125,6 +125,7 @@ mod tests {
             description: description.to_owned(),
             parameters_schema: "{}".to_owned(),
             read_only: true,
+            approval: None,
         }
     }
 

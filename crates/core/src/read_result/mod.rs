@@ -69,6 +69,7 @@ fn described(description: &str, timeline: &str) -> ToolSpec {
         description: description.to_owned(),
         parameters_schema,
         read_only: true,
+        approval: None,
     }
 }
 

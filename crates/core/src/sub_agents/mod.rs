@@ -49,6 +49,7 @@ pub fn spec(agents: &[SubAgent]) -> ToolSpec {
         description: format!("{} The agents: {}.", DESCRIPTION.trim(), agents.join("; ")),
         parameters_schema: schema.to_string(),
         read_only: true,
+        approval: None,
     }
 }
 

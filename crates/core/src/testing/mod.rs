@@ -7,6 +7,7 @@ use std::sync::Arc;
 pub use self::thread::thread;
 use super::alert::refs::Refs;
 use super::alert::{Alert, AlertStatus, Severity};
+use super::approvals::Channel;
 use super::clock::ClockPlan;
 use super::execution::absorb::{absorb, failed};
 use super::execution::conversation::Message;
@@ -21,8 +22,8 @@ use super::execution::state::State;
 use super::execution::summaries::{LongResult, NotAsked, made, missing, not_asked};
 use super::execution::window::ToolBinding;
 use super::plan::{
-    AgentPlan, AnswerCheck, Limits, ProviderPlan, ResultForm, Strategy, SummaryPlan, ToolNames,
-    ToolSpec,
+    AgentPlan, AnswerCheck, ApprovalRule, Limits, OnTimeout, ProviderPlan, ResultForm, Strategy,
+    SummaryPlan, ToolNames, ToolSpec, WhenResolved,
 };
 use super::projection::{Measured, project};
 use super::timeline::EventDraft;
@@ -177,6 +178,7 @@ pub fn read_only_tool(name: &str) -> ToolSpec {
         description: String::new(),
         parameters_schema,
         read_only: true,
+        approval: None,
     }
 }
 
@@ -185,6 +187,24 @@ pub fn changing_tool(name: &str) -> ToolSpec {
     ToolSpec {
         read_only: false,
         ..read_only_tool(name)
+    }
+}
+
+/// A tool whose calls wait for one person, for at most four hours.
+pub fn approved_tool(name: &str) -> ToolSpec {
+    let rule = ApprovalRule {
+        policy: "default".to_owned(),
+        quorum: 1,
+        timeout_ms: 4 * 3_600_000,
+        valid_for_ms: 15 * 60_000,
+        on_timeout: OnTimeout::Deny,
+        on_resolved: WhenResolved::Withdraw,
+        channels: vec![Channel::Web, Channel::Slack, Channel::Cli],
+        other_person: false,
+    };
+    ToolSpec {
+        approval: Some(rule),
+        ..changing_tool(name)
     }
 }
 
@@ -357,7 +377,7 @@ impl Simulation {
             }
             match decision {
                 // Its plans have no sub-agents to wait for.
-                Decision::Done(_) | Decision::Await(_) => return checkpoints,
+                Decision::Done(_) | Decision::Await(_) | Decision::Wait(_) => return checkpoints,
                 Decision::Append(entries) => write(&mut state, entries, Vec::new()),
                 Decision::CallModel(call) => {
                     assert!(

@@ -258,6 +258,7 @@ fn until_its_first_answer_the_new_provider_is_asked_with_an_empty_cache() {
             Decision::Append(_)
             | Decision::RunTools(_)
             | Decision::Await(_)
+            | Decision::Wait(_)
             | Decision::Summarise(_)
             | Decision::Done(_) => {
                 panic!("no model call")

@@ -7,6 +7,7 @@ mod asked_once;
 mod fallback;
 mod refused_tools;
 mod survival;
+mod approvals;
 mod rebuilt_requests;
 mod prefixes;
 mod skills;

@@ -162,7 +162,10 @@ impl Script {
                     let summaries = summaries.collect();
                     self.append(summaries);
                 }
-                Decision::CallModel(_) | Decision::Await(_) | Decision::Done(_) => return,
+                Decision::CallModel(_)
+                | Decision::Await(_)
+                | Decision::Wait(_)
+                | Decision::Done(_) => return,
             }
         }
     }

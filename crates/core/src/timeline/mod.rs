@@ -90,6 +90,10 @@ words! {
         GoogleSearchResult = "google_search_result",
         /// Pages that the provider read.
         UrlContextResult = "url_context_result",
+        /// A call waits for people; the number of this event names the request.
+        ApprovalRequested = "approval_requested",
+        /// A call waits for people no longer, or is not asked about.
+        ApprovalEnded = "approval_ended",
         /// The execution continues with another provider.
         ProviderFallback = "provider_fallback",
         /// The first event of every session.
@@ -108,6 +112,10 @@ words! {
         AlertAcknowledged = "alert_acknowledged",
         /// An agent got what joined alerts have changed: more of the group fires, it is worse, or resolved.
         AlertUpdated = "alert_updated",
+        /// A person has voted about a call that waits.
+        ApprovalDecided = "approval_decided",
+        /// The session waits for people without a worker.
+        SessionWaiting = "session_waiting",
         /// End: an analysis, or nothing to investigate.
         SessionCompleted = "session_completed",
         /// End: no analysis.

@@ -147,6 +147,8 @@ impl<W: World> Dispatcher<W> {
                 Box::pin(self.run(leased, Some(delivery))).await
             }
             Claim::Busy(remaining) => Acknowledgement::Nak(jittered(remaining)),
+            // Every wake queues the alert again, so this message has no further use.
+            Claim::Waiting => self.parked.take(id, delivery),
             Claim::Ended { .. } => self.settler.take(id, Some(delivery)),
             Claim::Incompatible | Claim::Unknown => Acknowledgement::Nak(jittered(UNKNOWN_DELAY)),
         })

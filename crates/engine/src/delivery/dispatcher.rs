@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::outage::Outages;
+use super::parked::ParkedMessages;
 use super::redelivery::RedeliveryBackoff;
 use super::settler::Settler;
 use super::timeline::Timeline;
@@ -32,6 +33,8 @@ pub struct Settings {
     /// The handling of an acknowledged alert that has no open investigation.
     pub on_acknowledged: OnAcknowledged,
     pub limits: tarsy_config::Worker,
+    /// The requests for approvals that may be open in all sessions.
+    pub max_open: u32,
 }
 
 /// Deliveries that are recorded at the same time. In a burst for thousands of slots the others wait: all at once would
@@ -57,6 +60,7 @@ pub struct Dispatcher<W: World> {
     pub backoff: RedeliveryBackoff,
     pub outages: Outages,
     pub settler: Arc<Settler<W>>,
+    pub parked: Arc<ParkedMessages<W>>,
     pub shutdown: Shutdown,
     /// Turns of deliveries to be recorded.
     pub(crate) receiving: Semaphore,
@@ -73,6 +77,12 @@ impl<W: World> Dispatcher<W> {
         let settler = Settler::new(
             Arc::clone(&ports),
             settings.limits.lease,
+            timeline.clone(),
+            shutdown.drain.clone(),
+        );
+        let parked = ParkedMessages::new(
+            Arc::clone(&ports),
+            settings.limits.lease,
             timeline,
             shutdown.drain.clone(),
         );
@@ -83,6 +93,7 @@ impl<W: World> Dispatcher<W> {
             backoff: RedeliveryBackoff::default(),
             outages: Outages::default(),
             settler: Arc::new(settler),
+            parked: Arc::new(parked),
             shutdown,
             receiving: Semaphore::new(MAX_RECEIVING),
         })

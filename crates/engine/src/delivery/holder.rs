@@ -98,9 +98,12 @@ impl<W: World> Dispatcher<W> {
         drop(span);
         let after = match &ended {
             Ok(_end) => SessionAfterRun::Ended,
-            Err(Interrupted::LeaseLost | Interrupted::Panicked | Interrupted::Release(_)) => {
-                SessionAfterRun::Continues
-            }
+            Err(
+                Interrupted::LeaseLost
+                | Interrupted::Panicked
+                | Interrupted::Parked
+                | Interrupted::Release(_),
+            ) => SessionAfterRun::Continues,
         };
         self.ports.tools.run_ended(lease, after);
         // Taken out before the answer: a delivery that comes later finds no run, and looks up the session itself.
@@ -111,7 +114,7 @@ impl<W: World> Dispatcher<W> {
         if control.has_progressed() {
             self.backoff.progressed(session);
         }
-        if !matches!(ended, Err(Interrupted::Release(_))) {
+        if !matches!(ended, Err(Interrupted::Release(_) | Interrupted::Parked)) {
             self.backoff.forget(session);
         }
         let acknowledgement = match ended {
@@ -131,6 +134,14 @@ impl<W: World> Dispatcher<W> {
             }
             // The lease has to expire: after a release the same call would be made and paid for again and again.
             Err(Interrupted::Panicked) => Acknowledgement::Nak(jittered(self.lease())),
+            // No worker has it from now on, so its message does not stay here.
+            Err(Interrupted::Parked) => {
+                metrics::counter!("tarsy_sessions_parked_total").increment(1);
+                tracing::info!(session_id = %session, "session parked: it waits for a person");
+                latest.as_ref().map_or(Acknowledgement::Skip, |delivery| {
+                    self.parked.take(session, delivery)
+                })
+            }
             Err(Interrupted::Release(reason)) => {
                 Box::pin(self.release(&claimed, &control, &reason, latest.as_ref())).await
             }
@@ -198,6 +209,7 @@ impl<W: World> Dispatcher<W> {
             lease,
             control: control.clone(),
             opened,
+            max_open: self.settings.max_open,
         };
         tokio::select! {
             ended = Box::pin(leased.run()) => ended.map(Some),
@@ -262,6 +274,7 @@ impl<W: World> Dispatcher<W> {
             Err(
                 error @ (StoreError::Conflict(_)
                 | StoreError::Refused(_)
+                | StoreError::Undecided(_)
                 | StoreError::TimedOut(_)
                 | StoreError::Unavailable(_)),
             ) => {

@@ -86,6 +86,7 @@ impl<W: World> Dispatcher<W> {
                 return;
             }
             Ok((Claim::Busy(_), _)) => "another worker has claimed it".to_owned(),
+            Ok((Claim::Waiting, _)) => "it waits for a person".to_owned(),
             Ok((Claim::Ended { .. }, _)) => "it has ended".to_owned(),
             Ok((Claim::Incompatible | Claim::Unknown, _)) => {
                 "this version cannot run it".to_owned()

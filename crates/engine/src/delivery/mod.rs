@@ -13,6 +13,7 @@ pub mod acknowledgement;
 pub mod outage;
 pub mod timeline;
 pub mod settler;
+pub mod parked;
 pub mod settle;
 #[cfg(test)]
 mod tests;

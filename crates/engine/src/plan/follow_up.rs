@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use super::agent_tools::servers_for;
+use super::callable::callable;
 use super::error::{PlanError, undefined};
-use super::planner::{AgentRequest, SubAgents, agent_plan, callable, names_of};
+use super::planner::{AgentRequest, SubAgents, agent_plan, names_of, version};
 use super::route::{Route, choose};
 use super::skills::Material;
 use super::stage_agents::{agents_with_settings, strategy};
@@ -13,9 +14,7 @@ use crate::ports::Listing;
 use tarsy_config::{Config, Settings};
 use tarsy_core::alert::policy::OnResolved;
 use tarsy_core::follow_up::{STAGE, Thread, prompts};
-use tarsy_core::plan::{
-    AgentPlan, AnswerCheck, FORMAT_VERSION, PastPlan, Plan, StagePlan, SuccessPolicy,
-};
+use tarsy_core::plan::{AgentPlan, AnswerCheck, PastPlan, Plan, StagePlan, SuccessPolicy};
 use tarsy_core::read_result;
 use tarsy_core::skills::Skill;
 
@@ -79,7 +78,8 @@ pub fn plan(
         .get(name)
         .ok_or_else(|| undefined("agent", name))?;
     let mut listing = callable(config, listing);
-    // The person who asks is no operator: no tool may change anything, unless the chain allows it to questions.
+    // The person who asks is no operator: no tool may change anything, unless the chain allows it to questions. Tools
+    // whose calls a person approves count as changing.
     listing
         .tools
         .retain(|tool| tool.read_only || route.chain.questions.changes);
@@ -115,11 +115,12 @@ pub fn plan(
         agents: vec![agent.into()],
         review: None,
     };
+    let stages = vec![stage];
     Ok(Plan {
-        version: FORMAT_VERSION,
+        version: version(&stages),
         chain: route.name.to_owned(),
         route: None,
-        stages: vec![stage],
+        stages,
         unavailable_servers: names_of(&listing.unavailable),
         on_resolved: OnResolved::default(),
     })
@@ -147,7 +148,7 @@ mod tests {
     use super::*;
     use tarsy_core::chain::RunStatus;
     use tarsy_core::ids::SessionId;
-    use tarsy_core::plan::Strategy;
+    use tarsy_core::plan::{APPROVALS_VERSION, FORMAT_VERSION, Strategy};
     use tarsy_core::testing::{alert, changing_tool, read_only_tool};
 
     const CONFIG: &str = r#"
@@ -341,6 +342,33 @@ defaults: {llm_provider: small}
             "tarsy.read_result",
         ]);
         assert_eq!(offered("{changes: true}"), (all, false));
+    }
+
+    #[test]
+    fn a_question_gets_tools_that_need_approval_only_if_its_chain_allows_changes() {
+        let listing = Listing {
+            tools: vec![read_only_tool("k8s.get"), changing_tool("k8s.restart")],
+            unavailable: vec![],
+        };
+        let offered = |changes: &str| {
+            let text = CONFIG
+                .replace("read_only: [logs]", "approve: [get, restart]")
+                .replace(
+                    "alert_types: [Http5xx]",
+                    &format!("alert_types: [Http5xx]\n    questions: {{changes: {changes}}}"),
+                );
+            let text =
+                format!("{text}approvals: {{policies: {{default: {{approvers: [sre]}}}}}}\n");
+            let config = Config::parse("f", &text, &|_| None).unwrap();
+            let thread = thread("web");
+            let route = route(&config, &thread, None).unwrap();
+            let plan = plan(&config, &route, &asked(&thread, "Restart it!"), &listing).unwrap();
+            let tools = plan.stages[0].agents[0].tools.iter();
+            let waiting = tools.filter(|tool| tool.approval.is_some()).count();
+            (plan.version, waiting)
+        };
+        assert_eq!(offered("false"), (FORMAT_VERSION, 0));
+        assert_eq!(offered("true"), (APPROVALS_VERSION, 2));
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub mod route;
 pub mod provider_choices;
 pub mod provider_plan;
 pub mod agent_tools;
+mod callable;
 pub mod narrowing;
 mod presentation;
 mod summaries;

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::dead_letter::Refusal;
-use super::journal::StoreError;
+use super::lease::StoreError;
 use tarsy_config::AlertRoute;
 use tarsy_core::alert::Alert;
 use tarsy_core::follow_up::Thread;

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::dead_letter::DeadReason;
+use super::lease::{Lease, StoreError};
 use super::model::ProviderFailure;
+use super::people::{AskedApproval, ClosedApproval, WaitingCalls};
 use tarsy_core::alert_update::NumberedUpdate;
 pub use tarsy_core::chain::{
     ExecutionRecord, RunStatus, SessionRecord, StageEnd, StageRecord, SubAgentRecord,
@@ -26,16 +28,6 @@ use tarsy_core::skills::TextHash;
 use tarsy_core::summary::fields;
 use tarsy_core::timeline::{EventDraft, EventType};
 
-/// The right to write to a session. The store fences every write with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lease {
-    pub session_id: SessionId,
-    /// Grows by one with every claim and release.
-    pub epoch: u32,
-    /// Random per claim: a restored database cannot give the same right twice.
-    pub token: Uuid,
-}
-
 /// The tries of an execution's model calls, as its timeline shows them to a worker that continues with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordedAttempts {
@@ -43,37 +35,6 @@ pub struct RecordedAttempts {
     pub claims: u32,
     /// The last attempt of each iteration that has events.
     pub by_iteration: BTreeMap<u32, u32>,
-}
-
-/// The reason why a write did not happen or is not known to have happened.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum StoreError {
-    /// Another worker owns the session: stop, and do not answer the message.
-    #[error("lease epoch {held} superseded by {current}")]
-    LeaseLost {
-        /// The epoch of the refused write.
-        held: u32,
-        /// The epoch in the store.
-        current: u32,
-    },
-    /// The session is over.
-    #[error("session has ended")]
-    Ended,
-    /// A second writer with the same lease, or a row that this version does not understand.
-    #[error("conflict: {0}")]
-    Conflict(String),
-    /// The store has lost commits of this run that it had confirmed.
-    #[error("store has lost commits: {0}")]
-    Behind(String),
-    /// The store refuses what was to be written, whenever it is sent: a constraint, or more than it can hold.
-    #[error("refused: {0}")]
-    Refused(String),
-    /// The store answered, but did not finish this statement within its time limit: it may do the same each time.
-    #[error("statement took too long: {0}")]
-    TimedOut(String),
-    /// The store gave no answer within its bounds; the outcome is unknown.
-    #[error("store is unavailable: {0}")]
-    Unavailable(String),
 }
 
 /// Reads what earlier investigations found, masked by the present mask. None of them is the session itself, the
@@ -96,7 +57,7 @@ pub trait PastSessions: Send + Sync + 'static {
 }
 
 /// Appends to a session under a lease. Retries an unknown outcome with the same bytes by itself, for a bounded time.
-pub trait Journal: PastSessions {
+pub trait Journal: PastSessions + WaitingCalls {
     /// The frozen plan and how far the session has come.
     fn load(
         &self,
@@ -208,6 +169,10 @@ pub struct Checkpoint {
     pub tool_calls: Vec<ToolCallRecord>,
     /// The sub-agents that its entries begin.
     pub sub_agents: Vec<SubAgentBegin>,
+    /// The requests that its entries make.
+    pub asked: Vec<AskedApproval>,
+    /// The requests that its entries close.
+    pub closed: Vec<ClosedApproval>,
 }
 
 /// A row of `llm_interactions`.

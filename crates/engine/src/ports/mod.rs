@@ -5,8 +5,10 @@
 
 mod dead_letter;
 mod intake;
+mod lease;
 mod sessions;
 mod journal;
+mod people;
 mod model;
 mod tools;
 mod sweep;
@@ -20,8 +22,10 @@ pub use broker::*;
 pub use dead_letter::*;
 pub use intake::*;
 pub use journal::*;
+pub use lease::*;
 pub use model::*;
 pub use notifications::*;
+pub use people::*;
 pub use pruned::*;
 pub use sessions::*;
 pub use settlement::*;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use super::journal::StoreError;
+use super::lease::StoreError;
 use tarsy_core::ids::SessionId;
 use tarsy_core::notification::summary::Summary;
 use tarsy_core::notification::{Notification, NotificationKey};

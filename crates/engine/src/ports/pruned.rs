@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// The tables that rows are deleted from.
-pub const PRUNED_TABLES: [&str; 14] = [
+pub const PRUNED_TABLES: [&str; 17] = [
     "alerts",
     "alert_sessions",
     "alert_updates",
@@ -18,6 +18,9 @@ pub const PRUNED_TABLES: [&str; 14] = [
     "llm_interactions",
     "tool_interactions",
     "notifications",
+    "approvals",
+    "approval_votes",
+    "verdicts",
 ];
 
 /// The numbers of deleted rows.

@@ -7,7 +7,8 @@ use uuid::Uuid;
 use super::broker::Divergence;
 use super::dead_letter::{DeadReason, Refusal};
 use super::intake::{Received, RouteLimit};
-use super::journal::{Lease, StageBegun, StoreError};
+use super::journal::StageBegun;
+use super::lease::{Lease, StoreError};
 use super::pruned::Pruned;
 use super::settlement::{SettlementStatus, StoredMessage};
 use super::sweep::{Sweep, Swept};
@@ -145,6 +146,8 @@ pub enum Claim {
     Taken(Claimed),
     /// Another worker's lease is valid for this long.
     Busy(Duration),
+    /// The session waits for a person, without an owner: a decision or the first expiry queues it again.
+    Waiting,
     /// The session is over and may have to be settled.
     Ended {
         /// Whether the session is settled.

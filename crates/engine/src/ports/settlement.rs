@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::dead_letter::DeadLetter;
-use super::journal::StoreError;
+use super::lease::StoreError;
 use super::tail::Tail;
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::timeline::{EventType, TimelineEvent};

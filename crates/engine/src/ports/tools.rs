@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::journal::Lease;
+use super::lease::Lease;
 use tarsy_core::execution::entry::ToolCall;
 use tarsy_core::plan::ToolSpec;
 
@@ -13,6 +13,13 @@ pub trait Tools: Send + Sync + 'static {
 
     /// Sends one call once. Bounded by the request's time-out. Dropping the future cancels the call.
     fn call(&self, request: ToolRequest<'_>) -> impl Future<Output = ToolReply> + Send;
+
+    /// The arguments of a call as sending it would write them, without a request to its server.
+    fn fit(&self, call: &ToolCall, spec: &ToolSpec) -> impl Future<Output = Fit> + Send;
+
+    /// Compares a tool of a plan with the one that its server offers now. Asks the server, whatever is cached. Bounded
+    /// by some seconds.
+    fn compare(&self, spec: &ToolSpec) -> impl Future<Output = ToolMatch> + Send;
 
     /// Closes the connections that only the run with this lease has used. Returns at once. This run sends no further
     /// call.
@@ -82,6 +89,26 @@ pub struct Unavailable {
     pub server: String,
     /// The reason, masked.
     pub why: String,
+}
+
+/// The arguments of a call, compared with the schema of its tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// As they will be sent.
+    Arguments(String),
+    /// The call cannot be sent as it is; the faults are for the model, masked.
+    Unfit(String),
+}
+
+/// A tool of a plan, compared with those that its server offers now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToolMatch {
+    /// It is offered, with the schema of the plan.
+    Same,
+    /// It is not offered, or has another schema.
+    Changed,
+    /// The server does not answer, for this reason.
+    Unavailable(String),
 }
 
 /// The outcome of a tool call.

@@ -5,7 +5,7 @@
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Span;
 
+use super::numbers::{KnownNumbers, Numbers};
 use crate::ports::StoreError;
 use tarsy_core::execution::entry::StopReason;
 
@@ -27,21 +28,25 @@ pub enum Interrupted {
     /// An execution panicked: it counts as an attempt, as if the worker had died.
     #[error("an execution panicked")]
     Panicked,
+    /// Every open execution waits for people: the session has no owner until one of them decides, or time passes.
+    #[error("parked")]
+    Parked,
     /// Another claim of the session continues with it.
     #[error("released: {0}")]
     Release(#[from] ReleaseReason),
 }
 
-/// The more serious of two results: lost lease > panic > release > success; the first of equals.
+/// The more serious of two results: lost lease > panic > release > parked > success; the first of equals.
 pub(super) fn more_serious(
     first: Result<(), Interrupted>,
     second: Result<(), Interrupted>,
 ) -> Result<(), Interrupted> {
     let rank = |end: &Result<(), Interrupted>| match end {
         Ok(()) => 0,
-        Err(Interrupted::Release(_)) => 1,
-        Err(Interrupted::Panicked) => 2,
-        Err(Interrupted::LeaseLost) => 3,
+        Err(Interrupted::Parked) => 1,
+        Err(Interrupted::Release(_)) => 2,
+        Err(Interrupted::Panicked) => 3,
+        Err(Interrupted::LeaseLost) => 4,
     };
     if rank(&second) > rank(&first) {
         second
@@ -56,7 +61,9 @@ impl From<StoreError> for Interrupted {
         Self::Release(match error {
             StoreError::LeaseLost { .. } | StoreError::Ended => return Self::LeaseLost,
             StoreError::Behind(error) => ReleaseReason::StoreBehind(error),
-            StoreError::Conflict(error) => ReleaseReason::Incompatible(error),
+            StoreError::Conflict(error) | StoreError::Undecided(error) => {
+                ReleaseReason::Incompatible(error)
+            }
             StoreError::Unavailable(error) => ReleaseReason::StoreUnavailable(error),
             StoreError::TimedOut(error) => ReleaseReason::StoreTimedOut(error),
             StoreError::Refused(error) => ReleaseReason::Refused(error),
@@ -134,7 +141,7 @@ pub struct Control {
     steps: Arc<Mutex<Steps>>,
     progressed: Arc<AtomicBool>,
     resumed_after_death: Arc<AtomicBool>,
-    updates: Arc<AtomicU32>,
+    numbers: Arc<KnownNumbers>,
     span: Span,
 }
 
@@ -153,7 +160,7 @@ impl Control {
             steps: Arc::default(),
             progressed: Arc::default(),
             resumed_after_death: Arc::default(),
-            updates: Arc::default(),
+            numbers: Arc::default(),
             span: Span::current(),
         }
     }
@@ -207,12 +214,22 @@ impl Control {
 
     /// The store has this many updates of the session's alert.
     pub(crate) fn has_updates(&self, count: u32) {
-        self.updates.fetch_max(count, Ordering::Relaxed);
+        self.numbers.has_updates(count);
     }
 
     /// The number of the last known update of the session's alert.
     pub fn updates(&self) -> u32 {
-        self.updates.load(Ordering::Relaxed)
+        self.numbers.updates()
+    }
+
+    /// The session has an event with this number.
+    pub(crate) fn has_events(&self, last: u32) {
+        self.numbers.has_events(last);
+    }
+
+    /// Waits until the session has more events, or its alert more updates. Cancel safe.
+    pub(super) async fn changed_since(&self, seen: Numbers) {
+        self.numbers.grown_beyond(seen).await;
     }
 
     /// An earlier owner of the session died at the present checkpoint.
@@ -325,8 +342,26 @@ impl Control {
     /// # Errors
     /// When the lease is lost.
     pub(super) async fn pause(&self, delay: Duration) -> Result<Option<()>, Interrupted> {
+        self.pause_until(delay, std::future::pending()).await
+    }
+
+    /// Waits like [`pause`](Self::pause), at most until `changed` ends.
+    ///
+    /// # Errors
+    /// When the lease is lost.
+    pub(super) async fn pause_until(
+        &self,
+        delay: Duration,
+        changed: impl Future<Output = ()>,
+    ) -> Result<Option<()>, Interrupted> {
+        let ended = async {
+            tokio::select! {
+                () = self.drain.cancelled() => {}
+                () = changed => {}
+            }
+        };
         // The wait itself: it ends at the latest when the delay is over.
-        let passed = tokio::time::timeout(delay, self.drain.cancelled());
+        let passed = tokio::time::timeout(delay, ended);
         Ok(self.unless_stopped(passed).await?.map(drop))
     }
 

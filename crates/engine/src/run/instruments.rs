@@ -9,7 +9,9 @@ use super::control::Interrupted;
 use super::performed::millis;
 use super::session_end::SessionEnded;
 use crate::ports::{ModelError, ToolCallRecord, ToolCallState};
-use tarsy_core::execution::entry::{About, Answer, Entry, Mark, Outcome, Summary, Usage};
+use tarsy_core::execution::entry::{
+    About, Answer, ApprovalOutcome, Entry, Mark, Outcome, Summary, Usage,
+};
 use tarsy_core::execution::state::State;
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::summary::{Sure, fields};
@@ -81,6 +83,36 @@ pub(super) fn facts(ids: Ids, state: &State, entries: &[Entry]) {
                 .increment(1);
         } else if let Some(to) = entry.switched_to() {
             switched(ids, state, to, entries);
+        } else {
+            approvals(ids, state, entry);
+        }
+    }
+}
+
+/// Logs and counts a request for an approval, or its end.
+fn approvals(ids: Ids, state: &State, entry: &Entry) {
+    let Ids {
+        session_id,
+        execution_id,
+    } = ids;
+    if let Entry::ApprovalRequested(requested) = entry {
+        let policy = requested.policy.clone();
+        tracing::info!(%session_id, %execution_id, call_id = requested.call_id, policy, "approval requested");
+        metrics::counter!("tarsy_approvals_requested_total", "policy" => policy).increment(1);
+    } else if let Entry::ApprovalEnded(ended) = entry {
+        let call = state.open_call(&ended.call_id);
+        let tool = call.and_then(|call| state.plan().tool(&call.tool));
+        let rule = tool.and_then(|tool| tool.approval.as_ref());
+        let policy = rule.map(|rule| rule.policy.clone()).unwrap_or_default();
+        let outcome = ended.outcome.as_str();
+        tracing::info!(
+            %session_id, %execution_id, call_id = ended.call_id, policy, outcome, waited_secs = ended.waited_secs,
+            "approval ended"
+        );
+        metrics::counter!("tarsy_approvals_ended_total", "outcome" => outcome).increment(1);
+        if ended.outcome != ApprovalOutcome::NotAsked {
+            let waited = Duration::from_secs(ended.waited_secs);
+            metrics::histogram!("tarsy_approval_wait_seconds").record(waited.as_secs_f64());
         }
     }
 }
@@ -241,6 +273,7 @@ pub(crate) fn run_ended(span: &Span, end: &Result<Option<SessionEnded>, Interrup
         Ok(None) => "ended",
         Err(Interrupted::LeaseLost) => "lease_lost",
         Err(Interrupted::Panicked) => "panicked",
+        Err(Interrupted::Parked) => "parked",
         Err(Interrupted::Release(reason)) => reason.as_str(),
     };
     span.record("tarsy.run.end", word);

@@ -3,10 +3,12 @@
 //! `session` runs the chain, `session_end` commits its end, `early_end` one before it, `review` reads what a review
 //! gets, `execution` is the loop of one agent, `model_retry` the delays between its model calls, `deltas` the pieces of
 //! an answer, `tool_calls` its batches (`performed` has their results);
-//! `masked` and `recovery` guard what comes in; `registry` and `control` let the worker watch and stop its runs.
+//! `masked` and `recovery` guard what comes in; `registry` and `control` let the worker watch and stop its runs;
+//! `numbers` are those of the session that grow meanwhile.
 
 pub mod registry;
 pub mod control;
+mod numbers;
 pub mod session;
 pub mod session_end;
 pub mod early_end;

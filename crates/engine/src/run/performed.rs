@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, SubsecRound as _, Utc};
 
-use crate::ports::{ModelCallRecord, ToolCallRecord};
+use crate::ports::{AskedApproval, ModelCallRecord, ToolCallRecord};
 use tarsy_core::execution::entry::Entry;
 use tarsy_core::projection::Measured;
 
@@ -15,6 +15,17 @@ pub(super) struct Performed {
     pub(super) measured: Measured,
     pub(super) model_calls: Vec<ModelCallRecord>,
     pub(super) tool_calls: Vec<ToolCallRecord>,
+    /// The requests that the entries make.
+    pub(super) asked: Vec<AskedApproval>,
+    /// The session's event number in the snapshot on which the end of a request rests.
+    pub(super) seen: Option<u32>,
+}
+
+/// The outcome of writing a checkpoint.
+pub(super) enum Written {
+    Committed,
+    /// The store lacks the decision of people that permits it, for this reason.
+    Undecided(String),
 }
 
 pub(super) fn millis(duration: Duration) -> u64 {

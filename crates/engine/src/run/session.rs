@@ -9,7 +9,7 @@ use tracing::Instrument as _;
 
 use super::control::{Control, Interrupted, ReleaseReason, more_serious};
 use super::early_end::end_early;
-use super::execution::{Assignment, Execution, SHORTEST_CONCLUSION};
+use super::execution::{Assignment, Execution, SHORTEST_CONCLUSION, WaitingRoom};
 use super::performed::now;
 use super::progress::{Progress, apply};
 use super::review;
@@ -33,6 +33,8 @@ pub struct LeasedSession<W: World> {
     pub control: Control,
     /// A session that was opened just now; `None`: the store says how far the session has come.
     pub opened: Option<SessionRecord>,
+    /// The requests for approvals that may be open in all sessions.
+    pub max_open: u32,
 }
 
 impl<W: World> LeasedSession<W> {
@@ -148,7 +150,8 @@ impl<W: World> LeasedSession<W> {
     }
 
     /// Runs the open executions of a stage at the same time. An interrupted execution does not stop the others: after a
-    /// drain or a lost lease each finishes its present call, otherwise each runs to its end.
+    /// drain or a lost lease each finishes its present call, otherwise each runs to its end. Those that wait for people
+    /// end with it.
     async fn run_stage(&self, progress: &mut Progress, open: OpenStage) -> Result<(), Interrupted> {
         let record = &progress.record;
         let stage = stage_plan(record, open.stage_no)?;
@@ -158,6 +161,7 @@ impl<W: World> LeasedSession<W> {
         };
         // No execution starts before the plan is known to have all of them.
         let mut assignments = Vec::new();
+        let room = WaitingRoom::new(open.executions.iter().map(|run| run.execution_id));
         for execution in open.executions {
             let agent_no = execution.agent_no;
             let plan = stage.agent(agent_no).ok_or_else(|| {
@@ -171,6 +175,8 @@ impl<W: World> LeasedSession<W> {
                 recoveries: record.recoveries.clone(),
                 reserve: Reserve::whole(&record.plan, open.stage_no),
                 sub_agents: sub_agents_of(record, execution.execution_id),
+                room: Arc::clone(&room),
+                max_open: self.max_open,
                 execution,
             });
         }
@@ -194,6 +200,10 @@ impl<W: World> LeasedSession<W> {
                 tracing::error!(session_id = %self.lease.session_id, "execution panicked: {panic}");
                 Err(Interrupted::Panicked)
             });
+            match &ended {
+                Ok(ended) => room.ended(ended.record.execution_id),
+                Err(why) => room.interrupt(why),
+            }
             result = more_serious(
                 result,
                 ended.map(|ended| progress.ended(open.stage_no, ended)),

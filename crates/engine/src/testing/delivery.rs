@@ -69,6 +69,14 @@ impl DeliveryHarness {
         harness
     }
 
+    /// A session that another worker has begun, and that this one claims.
+    pub(crate) fn resuming(scene: Scene) -> Self {
+        let sessions = FakeSessions::new(vec![Disposition::Opened], Claim::Unknown, SETTLED);
+        let harness = Self::with_sessions(scene, sessions);
+        *harness.sessions.claim.lock() = Claim::Taken(harness.claimed());
+        harness
+    }
+
     fn with_sessions(mut scene: Scene, sessions: FakeSessions) -> Self {
         let sessions = Arc::new(FakeSessions {
             journal: Some(Arc::clone(&scene.ports.journal)),
@@ -84,6 +92,7 @@ impl DeliveryHarness {
                 lease: LEASE,
                 ..tarsy_config::Worker::default()
             },
+            max_open: 1_000,
         };
         let timeline = watch::Sender::new(Timeline::Accepting);
         let dispatcher = Dispatcher::new(
@@ -101,10 +110,11 @@ impl DeliveryHarness {
         }
     }
 
-    /// Delivers the alert and waits for the settler, too.
+    /// Delivers the alert and waits for the settler and for messages of parked sessions, too.
     pub(crate) async fn deliver(&self, body: &[u8]) {
         self.handle(body).await;
         self.dispatcher.settler.finished().await;
+        self.dispatcher.parked.finished().await;
     }
 
     /// Delivers the alert. When this returns, the slot is free.

@@ -2,13 +2,15 @@
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use super::requests::StoredRequest;
 use crate::ports::*;
 use crate::run::progress::{apply, running};
 use tarsy_core::alert_update::{AlertUpdate, NumberedUpdate};
-use tarsy_core::execution::entry::Entry;
+use tarsy_core::execution::entry::{ApprovalOutcome, Entry};
 use tarsy_core::execution::event_refs::{RecordedEntry, event_of_each_entry};
 use tarsy_core::execution::recovery::{LostCall, Recovery};
 use tarsy_core::execution::request::rebuilt::StoredCall;
@@ -52,6 +54,22 @@ pub(crate) struct Disk {
     pub skill_texts: BTreeMap<TextHash, String>,
     /// Iteration, attempt and epoch of the checkpoints with events, per execution.
     pub shown: BTreeMap<ExecutionId, Vec<(u32, u32, u32)>>,
+    /// The requests for approvals, open and closed.
+    pub(crate) requests: Vec<StoredRequest>,
+    /// Requests of the session that the fake does not hold.
+    pub(crate) asked_before: u32,
+    /// Open requests of other sessions.
+    pub(crate) open_elsewhere: u32,
+    pub(crate) session_age: Duration,
+    pub(crate) is_frozen: bool,
+    /// A vote that is committed just before the next park.
+    pub(crate) decides_before_park: Option<(String, ApprovalOutcome)>,
+    /// A vote that is committed just before the next checkpoint, although its request has expired.
+    pub(crate) decides_before_append: Option<(String, ApprovalOutcome)>,
+    /// Operators freeze all changes just before the next checkpoint.
+    pub(crate) freezes_before_append: bool,
+    /// The statements that read outcomes.
+    pub(crate) outcome_reads: u32,
     pub epoch: u32,
     pub writes: u32,
     pub death: Death,
@@ -75,7 +93,7 @@ impl FakeJournal {
         disk.events.push(first.event);
     }
 
-    async fn write<T: Default>(
+    pub(super) async fn write<T: Default>(
         &self,
         lease: Lease,
         change: impl FnOnce(&mut Disk) -> T,
@@ -229,6 +247,8 @@ impl Journal for FakeJournal {
     }
 
     async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<Appended, StoreError> {
+        self.disk.lock().rivals();
+        self.disk.lock().permits(&checkpoint)?;
         self.write(lease, |disk| {
             let stages = disk.record.stages.iter_mut();
             let runs = stages.flat_map(|stage| stage.executions.iter_mut());
@@ -252,7 +272,7 @@ impl Journal for FakeJournal {
                     }
                 }
             }
-            for begun in checkpoint.sub_agents {
+            for begun in &checkpoint.sub_agents {
                 let execution = running(&begun.execution);
                 let mut known = disk.record.sub_agents.iter();
                 assert!(known.all(|known| known.execution.execution_id != execution.execution_id));
@@ -267,6 +287,7 @@ impl Journal for FakeJournal {
                 .into_iter()
                 .map(|event| event.map(|event| before + event))
                 .collect();
+            disk.keep_requests(&checkpoint, &numbers);
             let recorded =
                 RecordedEntry::all(checkpoint.entries, numbers.clone(), Some(checkpoint.at));
             disk.entries

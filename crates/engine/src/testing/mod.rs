@@ -2,6 +2,7 @@
 
 mod model;
 mod journal;
+mod requests;
 mod sessions;
 mod intake;
 mod broker;
@@ -11,6 +12,7 @@ pub(crate) mod delivery;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::Notify;
 use uuid::Uuid;
@@ -23,6 +25,7 @@ pub(super) use self::intake::FakeIntake;
 pub(super) use self::journal::{Death, Disk, FakeJournal};
 use self::model::tools;
 pub(super) use self::model::{FakeModel, FakeTools, Turn};
+pub(super) use self::requests::approval_rule;
 pub(super) use self::sessions::FakeSessions;
 use super::ports::*;
 use super::world::{Ports, World};
@@ -80,6 +83,15 @@ impl Scene {
             end: None,
             shown: BTreeMap::new(),
             skill_texts: BTreeMap::new(),
+            requests: vec![],
+            asked_before: 0,
+            open_elsewhere: 0,
+            session_age: Duration::ZERO,
+            is_frozen: false,
+            decides_before_park: None,
+            decides_before_append: None,
+            freezes_before_append: false,
+            outcome_reads: 0,
             epoch: 1,
             writes: 0,
             death: Death::Never,

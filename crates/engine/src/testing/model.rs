@@ -223,7 +223,7 @@ impl Model for FakeModel {
 }
 
 /// Counts calls by id. A tool named `x.lost` loses its answer, `x.refused` reports an error.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct FakeTools {
     pub calls: Mutex<BTreeMap<String, u32>>,
     /// Every call takes so long; one that may change something is not sent after it, as if no server was there.
@@ -232,6 +232,29 @@ pub(crate) struct FakeTools {
     pub rest: Mutex<String>,
     /// The leases of the runs that have ended, in order, and the states of their sessions.
     pub(crate) ended_runs: Mutex<Vec<(Lease, SessionAfterRun)>>,
+    /// The faults of arguments, by call.
+    pub(crate) unfit: Mutex<BTreeMap<String, String>>,
+    /// The reading of every call's arguments; `None`: as they are written.
+    pub(crate) fitted: Mutex<Option<String>>,
+    /// The arguments of changing calls, in order.
+    pub(crate) sent: Mutex<Vec<String>>,
+    /// Of every tool.
+    pub(crate) matches: Mutex<ToolMatch>,
+}
+
+impl Default for FakeTools {
+    fn default() -> Self {
+        Self {
+            calls: Mutex::default(),
+            call_duration: Mutex::default(),
+            rest: Mutex::default(),
+            ended_runs: Mutex::default(),
+            unfit: Mutex::default(),
+            fitted: Mutex::default(),
+            sent: Mutex::default(),
+            matches: Mutex::new(ToolMatch::Same),
+        }
+    }
 }
 
 impl Tools for FakeTools {
@@ -245,6 +268,9 @@ impl Tools for FakeTools {
     async fn call(&self, request: ToolRequest<'_>) -> ToolReply {
         let call = request.call;
         *self.calls.lock().entry(call.id.clone()).or_default() += 1;
+        if !call.read_only {
+            self.sent.lock().push(call.arguments.clone());
+        }
         let call_duration = *self.call_duration.lock();
         tokio::time::sleep(call_duration).await; // paused time
         if call.tool == "k8s.restart" && !call_duration.is_zero() {
@@ -263,6 +289,20 @@ impl Tools for FakeTools {
             content,
             is_error: call.tool.ends_with("refused"),
         }
+    }
+
+    async fn fit(&self, call: &ToolCall, _spec: &ToolSpec) -> Fit {
+        match self.unfit.lock().get(&call.id) {
+            Some(faults) => Fit::Unfit(faults.clone()),
+            None => {
+                let fitted = self.fitted.lock().clone();
+                Fit::Arguments(fitted.unwrap_or_else(|| call.arguments.clone()))
+            }
+        }
+    }
+
+    async fn compare(&self, _spec: &ToolSpec) -> ToolMatch {
+        self.matches.lock().clone()
     }
 
     fn run_ended(&self, lease: Lease, session: SessionAfterRun) {

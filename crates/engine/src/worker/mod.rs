@@ -8,3 +8,4 @@ pub mod probes;
 pub mod timeline_probe;
 pub mod presence;
 pub mod notifications;
+pub mod decisions;

@@ -29,6 +29,7 @@ use futures_util::future::join_all;
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ContentBlock, JsonObject, RequestParamsMeta as _,
 };
+use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -44,9 +45,10 @@ use self::slot::ConnectionSlot;
 use self::tool_cache::CachedServer;
 use super::Error;
 use tarsy_config::server_name_fault;
+use tarsy_core::execution::entry::ToolCall;
 use tarsy_core::plan::ToolSpec;
 use tarsy_engine::ports::{
-    Lease, Listing, SessionAfterRun, ToolReply, ToolRequest, Tools, Unavailable,
+    Fit, Lease, Listing, SessionAfterRun, ToolMatch, ToolReply, ToolRequest, Tools, Unavailable,
 };
 use tarsy_engine::trace;
 use tarsy_mask::Mask;
@@ -55,6 +57,8 @@ use tarsy_reports::system::ServerReport;
 /// The time limit for the end of all children: two seconds for calls in flight, then twice three seconds for the
 /// process.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The time limit for the list of a server with which a tool of a plan is compared.
+const COMPARE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// All configured servers.
 #[derive(Debug)]
@@ -231,6 +235,27 @@ impl Servers {
         }
     }
 
+    /// Whether the server offers this tool now, with the schema that the plan has.
+    async fn compared(&self, spec: &ToolSpec) -> Result<bool, Error> {
+        let inventory = self.listed(spec.server()).await?;
+        let mut offered = inventory.offered.iter();
+        Ok(offered.any(|offered| {
+            offered.name == spec.name
+                && offered.tool() == spec.tool()
+                && offered.parameters_schema == spec.parameters_schema
+        }))
+    }
+
+    /// The faults of arguments, as the model reads them.
+    fn faults(&self, text: &str) -> String {
+        match self.error_reply(text) {
+            ToolReply::Answered { content, .. } => content,
+            ToolReply::Refused { .. } | ToolReply::NotSent { .. } | ToolReply::NoAnswer { .. } => {
+                self.context.masked(text)
+            }
+        }
+    }
+
     /// The reply to a call that failed with `text`, which the model reads.
     fn error_reply(&self, text: &str) -> ToolReply {
         let result = CallToolResult::error(vec![ContentBlock::text(text)]);
@@ -251,22 +276,31 @@ pub enum ArgumentFit {
 
 /// Reads the arguments of a call of `spec` as every call does, without a server.
 pub async fn fit_arguments(spec: &ToolSpec, text: &str) -> ArgumentFit {
+    match fitted(&Arc::new(ArgumentChecks::default()), spec, text).await {
+        Fit::Unfit(faults) => ArgumentFit::Unfit(faults),
+        Fit::Arguments(sent) if sent == text => ArgumentFit::AsWritten,
+        Fit::Arguments(_) => ArgumentFit::Fitted,
+    }
+}
+
+/// The arguments of a call as they are sent: the text of the model, unless it needs another reading. Faults are not
+/// masked.
+async fn fitted(checks: &Arc<ArgumentChecks>, spec: &ToolSpec, text: &str) -> Fit {
     let mut arguments = match arguments_of(text) {
         Ok(arguments) => arguments,
-        Err(error) => return ArgumentFit::Unfit(not_an_object(&error)),
+        Err(error) => return Fit::Unfit(not_an_object(&error)),
     };
-    let checks = Arc::new(ArgumentChecks::default());
     match checks
         .compare(&spec.parameters_schema, &mut arguments)
         .await
     {
-        Comparison::Unfit(faults) => ArgumentFit::Unfit(faults),
+        Comparison::Unfit(faults) => Fit::Unfit(faults),
         Comparison::Fit | Comparison::Unchecked => {
             let written = serde_json::from_str::<JsonObject>(text).ok();
             if written.as_ref() == Some(&arguments) {
-                ArgumentFit::AsWritten
+                Fit::Arguments(text.to_owned())
             } else {
-                ArgumentFit::Fitted
+                Fit::Arguments(Value::Object(arguments).to_string())
             }
         }
     }
@@ -338,12 +372,29 @@ impl Tools for Servers {
             Err(Unsent::Unavailable(error)) => ToolReply::NotSent {
                 error: self.context.masked(&error.to_string()),
             },
-            Err(Unsent::Refused(fault)) => match self.error_reply(&fault) {
-                ToolReply::Answered { content, .. } => ToolReply::Refused { faults: content },
-                other @ (ToolReply::Refused { .. }
-                | ToolReply::NotSent { .. }
-                | ToolReply::NoAnswer { .. }) => other,
+            Err(Unsent::Refused(fault)) => ToolReply::Refused {
+                faults: self.faults(&fault),
             },
+        }
+    }
+
+    async fn fit(&self, call: &ToolCall, spec: &ToolSpec) -> Fit {
+        match fitted(&self.arguments, spec, &call.arguments).await {
+            Fit::Unfit(fault) => Fit::Unfit(self.faults(&fault)),
+            fit @ Fit::Arguments(_) => fit,
+        }
+    }
+
+    async fn compare(&self, spec: &ToolSpec) -> ToolMatch {
+        match tokio::time::timeout(COMPARE_TIMEOUT, self.compared(spec)).await {
+            Ok(Ok(true)) => ToolMatch::Same,
+            Ok(Ok(false)) => ToolMatch::Changed,
+            // The present configuration has no such server.
+            Ok(Err(Error::Unknown(_))) => ToolMatch::Changed,
+            Ok(Err(error)) => ToolMatch::Unavailable(self.context.masked(&error.to_string())),
+            Err(_elapsed) => {
+                ToolMatch::Unavailable(format!("no list of tools within {COMPARE_TIMEOUT:?}"))
+            }
         }
     }
 

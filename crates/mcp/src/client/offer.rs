@@ -126,6 +126,7 @@ fn judge<'a>(config: &ServerConfig, declared: &'a Declared, mask: &Mask) -> Judg
                 description: schema::description(tool, mask),
                 parameters_schema,
                 read_only: why.is_read_only(),
+                approval: None,
             };
             Ok((spec, why))
         });

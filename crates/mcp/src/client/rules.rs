@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `deny` names the tool | may not call it |
 //! | `tools` is set and does not name it | may not call it |
+//! | `approve` names it | may call it, once a person has approved the call |
 //! | `read_only` names it | may call it, at any time and again |
 //! | its server declares it read-only, and `trust_hints` is true | may call it, at any time and again |
 //! | `allow` names it | may call it, once |
@@ -17,8 +18,10 @@ use super::list::declared::Declared;
 use tarsy_config::McpServer;
 
 /// The reason why a model may call a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Offered {
+    /// A person decides about each call, by this policy.
+    WithApproval(String),
     NamedReadOnly,
     DeclaredReadOnly,
     Allowed,
@@ -26,21 +29,26 @@ pub(super) enum Offered {
 
 impl Offered {
     /// Whether the tool counts as read-only.
-    pub(super) fn is_read_only(self) -> bool {
+    pub(super) fn is_read_only(&self) -> bool {
         match self {
             Self::NamedReadOnly | Self::DeclaredReadOnly => true,
-            Self::Allowed => false,
+            // A call that people decide about is sent once, so it counts as one that changes something.
+            Self::WithApproval(_) | Self::Allowed => false,
         }
     }
 }
 
 impl fmt::Display for Offered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NamedReadOnly => "read_only names it",
-            Self::DeclaredReadOnly => "its server declares it read-only",
-            Self::Allowed => "allow names it",
-        })
+        match self {
+            Self::WithApproval(policy) => write!(
+                f,
+                "approve names it: each call waits for a person (policy {policy})"
+            ),
+            Self::NamedReadOnly => f.write_str("read_only names it"),
+            Self::DeclaredReadOnly => f.write_str("its server declares it read-only"),
+            Self::Allowed => f.write_str("allow names it"),
+        }
     }
 }
 
@@ -65,6 +73,9 @@ pub(super) fn judge(config: &McpServer, tool: &Tool) -> Result<Offered, Withheld
     }
     if config.tools.as_deref().is_some_and(|tools| !named(tools)) {
         return Err(Withheld::NotAmongTools);
+    }
+    if let Some(policy) = config.approval_policy(&tool.name) {
+        return Ok(Offered::WithApproval(policy.to_owned()));
     }
     let is_hinted = tool
         .annotations
@@ -96,8 +107,13 @@ pub(super) fn unknown(config: &McpServer, tools: &[Declared]) -> Vec<String> {
         ("read_only", &config.read_only),
         ("allow", &config.allow),
     ];
+    let approve = config
+        .approve
+        .values()
+        .map(|names| ("approve", names.as_slice()));
     let names = keys
         .into_iter()
+        .chain(approve)
         .flat_map(|(key, names)| names.iter().map(move |name| (key, name)));
     let unknown = names.filter(|(_, name)| {
         !tools
@@ -111,6 +127,8 @@ pub(super) fn unknown(config: &McpServer, tools: &[Declared]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use serde_json::json;
 
     use super::*;
@@ -128,6 +146,29 @@ mod tests {
             tool("patch", false),
         ]
         .map(|tool| serde_json::from_value(tool).unwrap())
+    }
+
+    /// Tools of the policy `drain`.
+    fn approve(tools: &[&str]) -> BTreeMap<String, Vec<String>> {
+        let tools = tools.iter().map(|tool| (*tool).to_owned()).collect();
+        BTreeMap::from([("drain".to_owned(), tools)])
+    }
+
+    #[test]
+    fn a_tool_with_approval_is_offered_with_its_policy() {
+        let config = McpServer {
+            approve: approve(&["get"]),
+            ..config()
+        };
+        let words = tools().map(|tool| judge(&config, &tool).map(|why| why.to_string()));
+        assert_eq!(
+            words,
+            [
+                Ok("approve names it: each call waits for a person (policy drain)".to_owned()),
+                Ok("its server declares it read-only".to_owned()),
+                Err(Withheld::MayChange)
+            ]
+        );
     }
 
     #[test]
@@ -208,6 +249,24 @@ mod tests {
                 },
                 [Ok(true); 3],
             ),
+            (
+                McpServer {
+                    approve: approve(&["get", "config"]),
+                    read_only: names(&["get"]),
+                    allow: names(&["patch"]),
+                    ..config()
+                },
+                [Ok(false); 3],
+            ),
+            (
+                McpServer {
+                    approve: approve(&["get", "config", "patch"]),
+                    tools: Some(names(&["get", "patch"])),
+                    deny: names(&["get"]),
+                    ..config()
+                },
+                [denied, left_out, Ok(false)],
+            ),
         ];
         for (config, expected) in cases {
             let rules = (
@@ -215,11 +274,12 @@ mod tests {
                 &config.deny,
                 &config.read_only,
                 &config.allow,
+                &config.approve,
                 config.trust_hints,
             );
             let judged: Vec<_> = tools()
                 .iter()
-                .map(|tool| judge(&config, tool).map(Offered::is_read_only))
+                .map(|tool| judge(&config, tool).map(|offered| offered.is_read_only()))
                 .collect();
             assert_eq!(judged, expected, "{rules:?}");
         }
@@ -238,11 +298,17 @@ mod tests {
             deny: names(&["exec", "config"]),
             read_only: names(&["get"]),
             allow: names(&["delete"]),
+            approve: approve(&["patch", "drain"]),
             ..config()
         };
         assert_eq!(
             unknown(&config, &tools().map(Declared::from)),
-            ["tools: gets", "deny: exec", "allow: delete"]
+            [
+                "tools: gets",
+                "deny: exec",
+                "allow: delete",
+                "approve: drain"
+            ]
         );
     }
 }

@@ -37,6 +37,9 @@ pub fn report(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
         lines.extend(agents(session));
         lines.extend(timeline(session));
     }
+    if let Some(session) = &report.session {
+        lines.extend(verdicts(session));
+    }
     lines.extend(questions(report));
     lines.extend(seen_before(report));
     lines.extend(joined(report));
@@ -305,6 +308,25 @@ fn call(call: &ToolCallReport, session: &SessionReport) -> String {
         code(&call.tool, ARGUMENT_COLUMNS)
     )
     .replace("  ", " ")
+}
+
+/// The words of people about the analysis, the newest first.
+fn verdicts(session: &SessionReport) -> Vec<String> {
+    let lines = session.verdicts.iter().flat_map(|verdict| {
+        let rating = verdict.rating.as_str();
+        let head = format!(
+            "- {} **{rating}** by {} ({})",
+            moment(verdict.at),
+            inline(&verdict.person),
+            inline(&verdict.channel)
+        );
+        let cause = verdict.cause.as_deref();
+        let cause = cause.map(|text| format!("  - Cause: {}", inline(text)));
+        let action = verdict.action.as_deref();
+        let action = action.map(|text| format!("  - Did: {}", inline(text)));
+        [Some(head), cause, action].into_iter().flatten()
+    });
+    section("Verdicts of people", lines.collect())
 }
 
 /// The earlier investigations of the alert. Their words come from models and alerts.

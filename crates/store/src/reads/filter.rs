@@ -2,7 +2,7 @@
 
 use diesel::dsl::sql;
 use diesel::expression::SqlLiteral;
-use diesel::sql_types::Timestamptz;
+use diesel::sql_types::{Bool, Nullable, Text, Timestamptz};
 
 /// Adds the condition that a column has one of these words; none for an empty list. One word is compared by `=`: the
 /// rows of an index are then in the order of its second column, which they are not for several words.
@@ -23,7 +23,12 @@ macro_rules! filtered {
     ($query:ident, $filter:ident) => {
         use tarsy_core::search;
         use crate::reads::filter::{self, one_of};
-        one_of!($query, alert_sessions::status, $filter.statuses.iter().map(|status| status.as_str()));
+        if $filter.waits_for_approval {
+            let words: Vec<&str> = $filter.statuses.iter().map(|status| status.as_str()).collect();
+            $query = $query.filter(filter::waits_for_approval().or(alert_sessions::status.eq_any(words)));
+        } else {
+            one_of!($query, alert_sessions::status, $filter.statuses.iter().map(|status| status.as_str()));
+        }
         one_of!($query, alerts::severity, $filter.severities.iter().map(|severity| severity.as_str()));
         one_of!($query, alert_sessions::chain, $filter.chains.iter());
         one_of!($query, alerts::source, $filter.sources.iter());
@@ -84,11 +89,29 @@ macro_rules! session_line {
             alert_sessions::chain,
             alert_sessions::worker_name,
             alert_sessions::parent_id,
+            crate::reads::filter::newest_verdict(),
         )
     };
 }
 
 pub(super) use {filtered, one_of, session_line};
+
+/// The newest verdict of a person about a session of the list.
+pub(super) fn newest_verdict() -> SqlLiteral<Nullable<Text>> {
+    sql(
+        "(SELECT v.verdict FROM verdicts v WHERE v.session_id = alert_sessions.session_id \
+         ORDER BY v.created_at DESC, v.verdict_id DESC LIMIT 1)",
+    )
+}
+
+/// Whether a session waits for a person: it has no owner, and its lease has not ended.
+pub(super) fn waits_for_approval() -> SqlLiteral<Bool> {
+    sql(WAITS_FOR_APPROVAL)
+}
+
+/// The condition in the statements of other reads.
+pub(super) const WAITS_FOR_APPROVAL: &str = "(alert_sessions.status = 'running' AND alert_sessions.lease_owner IS NULL \
+     AND alert_sessions.lease_expires_at > clock_timestamp())";
 
 /// The beginning of a time that the database counts back from its own clock.
 pub(super) fn ago() -> SqlLiteral<Timestamptz> {

@@ -82,6 +82,23 @@ impl Row {
     }
 }
 
+/// All events of a session, in order.
+pub(crate) fn all_events(
+    connection: &mut PgConnection,
+    session: SessionId,
+) -> QueryResult<Vec<TimelineEvent>> {
+    let read = History {
+        session_id: session.0,
+        after: 0,
+        limit: i64::MAX,
+    };
+    let rows: Vec<Row> = (&read).get_results(connection)?;
+    Ok(rows
+        .into_iter()
+        .map(|row| row.into_event(session))
+        .collect())
+}
+
 impl Store {
     /// The events of a page, with the beginnings of their contents.
     ///

@@ -1,6 +1,7 @@
 //! Reads for a resumed run, for the publisher, for follow-up questions and for the commands.
 
 pub mod record;
+pub mod approvals;
 pub mod attempts;
 pub mod result;
 pub mod alert_updates;

@@ -6,7 +6,7 @@ use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz};
 
-use super::filter::{filtered, session_line};
+use super::filter::{WAITS_FOR_APPROVAL, filtered, session_line, waits_for_approval};
 use crate::call::Operation;
 use crate::connect::Store;
 use crate::error::Error;
@@ -46,6 +46,7 @@ macro_rules! of_last_event {
 #[derive(Queryable)]
 struct Row {
     line: SessionLine,
+    waits_for_approval: bool,
     summary: Option<String>,
     error: Option<String>,
     fingerprint: Option<String>,
@@ -74,6 +75,7 @@ impl From<Row> for SessionEntry {
         let mut sum = || sums.next().unwrap_or_default();
         Self {
             line: row.line,
+            waits_for_approval: row.waits_for_approval,
             cause: row
                 .summary
                 .as_deref()
@@ -122,7 +124,7 @@ impl Store {
             })
             .await?;
         let mut counts = StatusCounts::default();
-        for (status, count) in counted {
+        for (status, count, waiting) in counted {
             let of = match RunStatus::from(status) {
                 // Such a session has no tab, and is in the list of all sessions.
                 RunStatus::Unknown(_) => continue,
@@ -134,6 +136,7 @@ impl Store {
                 RunStatus::Limited => &mut counts.limited,
             };
             *of = count;
+            counts.waiting_for_approval += waiting;
         }
         Ok(counts)
     }
@@ -166,6 +169,7 @@ fn entries(connection: &mut PgConnection, page: &SessionPage) -> QueryResult<Vec
         .limit(i64::from(filter.limit))
         .select((
             session_line!(),
+            waits_for_approval(),
             alert_sessions::executive_summary,
             sql::<Nullable<Text>>("left(alert_sessions.error, 500)"),
             alert_sessions::fingerprint,
@@ -199,13 +203,19 @@ fn entries(connection: &mut PgConnection, page: &SessionPage) -> QueryResult<Vec
 fn counts(
     connection: &mut PgConnection,
     page: &SessionPage,
-) -> QueryResult<Vec<(ShownStatus, i64)>> {
+) -> QueryResult<Vec<(ShownStatus, i64, i64)>> {
     let mut filter = page.filter.clone();
     filter.statuses.clear();
+    filter.waits_for_approval = false;
+    let waiting = format!("count(*) FILTER (WHERE {})", WAITS_FOR_APPROVAL);
     let mut query = alert_sessions::table
         .left_join(alerts::table.on(alerts::alert_id.eq(alert_sessions::session_id)))
         .group_by(alert_sessions::status)
-        .select((alert_sessions::status, count_star()))
+        .select((
+            alert_sessions::status,
+            count_star(),
+            sql::<BigInt>(&waiting),
+        ))
         .into_boxed();
     filtered!(query, filter);
     query.load(connection)

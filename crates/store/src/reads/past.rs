@@ -22,6 +22,17 @@ use crate::connect::Store;
 use crate::error::Error;
 use crate::rows::{nul, number};
 use crate::statement::statement;
+use crate::verdicts::read::NewestVerdict;
+
+/// The columns of [`NewestVerdict`].
+type NewestColumns = (
+    Nullable<Timestamptz>,
+    Nullable<Text>,
+    Nullable<Text>,
+    Nullable<Text>,
+    Nullable<Text>,
+    Nullable<Text>,
+);
 
 pub(crate) struct PastSame {
     fingerprint: Option<String>,
@@ -32,7 +43,7 @@ pub(crate) struct PastSame {
 }
 
 statement!(PastSame, "past_same.sql" -> (
-    SqlUuid, Timestamptz, Bool, Text, Text, Nullable<Text>, Nullable<Text>, Nullable<Text>, BigInt,
+    SqlUuid, Timestamptz, Bool, Text, Text, Nullable<Text>, Nullable<Text>, Nullable<Text>, NewestColumns, BigInt,
 ), [fingerprint, session_id, until, days, limit]);
 
 pub(crate) struct PastWords {
@@ -44,7 +55,7 @@ pub(crate) struct PastWords {
 }
 
 statement!(PastWords, "past_words.sql" -> (
-    SqlUuid, Timestamptz, Bool, Text, Text, Nullable<Text>, Nullable<Text>, Nullable<Text>, BigInt,
+    SqlUuid, Timestamptz, Bool, Text, Text, Nullable<Text>, Nullable<Text>, Nullable<Text>, NewestColumns, BigInt,
 ), [session_id, words, days, is_of_all, limit]);
 
 pub(crate) struct ReadPastReport {
@@ -54,7 +65,7 @@ pub(crate) struct ReadPastReport {
 }
 
 statement!(ReadPastReport, "past_report.sql" -> (
-    SqlUuid, Timestamptz, Bool, Text, Text, Nullable<Text>, Nullable<Text>, Nullable<Text>, Text,
+    SqlUuid, Timestamptz, Bool, Text, Text, Nullable<Text>, Nullable<Text>, Nullable<Text>, NewestColumns, Text,
 ), [wanted, session_id, is_of_all]);
 
 /// A row of each statement; `last` is the number of all found, or the analysis.
@@ -71,6 +82,7 @@ struct PastRow<T> {
     summary: Option<String>,
     #[diesel(deserialize_as = StoredOption<Mark>)]
     mark: Option<Mark>,
+    verdict: NewestVerdict,
     last: T,
 }
 
@@ -89,6 +101,7 @@ impl<T> PastRow<T> {
             severity: self.severity,
             summary: self.summary.map(|text| mask.apply(&text).into_owned()),
             mark: self.mark,
+            verdict: self.verdict.verdict(|text| mask.apply(&text).into_owned()),
         }
     }
 }

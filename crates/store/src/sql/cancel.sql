@@ -1,31 +1,37 @@
--- Stores a request to cancel with a running session. A session that no worker has ends at once: its lease has expired, or
--- its owner is to be ignored because it did not end the session in time. So does an alert that has no disposition yet.
+-- Stores a request to cancel with a running session. A session that no worker has ends at once: its lease has expired, it
+-- waits for a person, or its owner is to be ignored because it did not end the session in time. So does an alert that has
+-- no disposition yet.
 -- `$by` is the name of the person who asks, if it is known. The next epoch refuses every write of an earlier owner.
 -- Sent again after a lost reply, the statement finds the end that it has written.
-WITH open AS (
+WITH seen AS (
+  SELECT s.event_seq FROM alert_sessions s WHERE s.session_id = $session_id
+), open AS (
   SELECT e.execution_id FROM agent_executions e
   WHERE e.session_id = $session_id AND e.status = 'running'
   ORDER BY e.execution_id FOR NO KEY UPDATE
 ), held AS (
   SELECT s.session_id,
          -- A session that has only its review left is completed by the next worker, which has its analysis.
-         (s.lease_expires_at > clock_timestamp() OR EXISTS (
+         (s.lease_owner IS NOT NULL AND s.lease_expires_at > clock_timestamp() OR EXISTS (
             SELECT FROM session_plans p JOIN stages t ON t.session_id = p.session_id AND t.status = 'completed'
             WHERE p.session_id = $session_id AND p.plan -> 'stages' -> t.stage_no ? 'review'))
-           AND NOT $owner_is_ignored AS owned
+           AND NOT $owner_is_ignored AS owned,
+         -- A checkpoint for which this statement waited may have begun executions that its snapshot does not have: they
+         -- would run on. Then the session is not ended, and the caller begins again.
+         s.event_seq = (SELECT n.event_seq FROM seen n) AS is_visible
   FROM alert_sessions s
   -- Executions are locked before the session, as in every statement.
   WHERE s.session_id = $session_id AND s.status = 'running' AND (SELECT count(*) FROM open) >= 0
   FOR NO KEY UPDATE
 ), requested AS (
   UPDATE alert_sessions s SET cancel_requested_at = coalesce(s.cancel_requested_at, clock_timestamp())
-  FROM held h WHERE s.session_id = h.session_id AND h.owned
+  FROM held h WHERE s.session_id = h.session_id AND (h.owned OR NOT h.is_visible)
 ), ended AS (
   UPDATE alert_sessions s
   SET cancel_requested_at = coalesce(s.cancel_requested_at, clock_timestamp()), status = 'cancelled',
       stop_reason = 'cancelled', event_seq = s.event_seq + 1, lease_owner = NULL, lease_epoch = s.lease_epoch + 1,
       lease_expires_at = clock_timestamp(), finished_at = clock_timestamp()
-  FROM held h WHERE s.session_id = h.session_id AND NOT h.owned
+  FROM held h WHERE s.session_id = h.session_id AND NOT h.owned AND h.is_visible
   RETURNING s.session_id, s.event_seq, s.lease_epoch,
             -- The plan cancels the session when its alert is resolved; no person has to ask for it.
             EXISTS (SELECT FROM session_plans p WHERE p.session_id = $session_id
@@ -56,6 +62,7 @@ WITH open AS (
   FROM undecided
 )
 SELECT CASE WHEN EXISTS (SELECT FROM ended) OR EXISTS (SELECT FROM undecided) THEN 'cancelled'
+            WHEN EXISTS (SELECT FROM held h WHERE NOT h.owned) THEN 'raced'
             WHEN EXISTS (SELECT FROM held) THEN 'requested'
             WHEN a.place = 'joined' THEN 'joined'
             ELSE 'ended' END AS outcome, a.joined_session_id

@@ -3,7 +3,7 @@
 -- was lost.
 WITH earlier AS (
   SELECT s.status, s.settled_at, s.lease_token, s.lease_epoch, s.lease_expires_at, s.deadline_at, s.attempts,
-         s.cancel_requested_at, p.format_version, s.traceparent
+         s.cancel_requested_at, p.format_version, s.traceparent, s.lease_owner
   -- A session that only lists alerts has no plan.
   FROM alert_sessions s LEFT JOIN session_plans p ON p.session_id = s.session_id
   WHERE s.session_id = $session_id AND (p.session_id IS NOT NULL OR s.status <> 'running')
@@ -55,6 +55,8 @@ UNION ALL
 SELECT CASE WHEN b.settled_at IS NOT NULL THEN 'settled'
             WHEN b.status <> 'running' THEN 'ended'
             WHEN b.format_version > $format_version THEN 'incompatible'
+            -- It waits for a person: a lease without an owner.
+            WHEN b.lease_owner IS NULL AND b.lease_expires_at > clock_timestamp() THEN 'waiting'
             -- This claim was committed before, and its reply was lost.
             WHEN b.lease_token = $token AND b.lease_expires_at > clock_timestamp() THEN 'taken'
             WHEN b.lease_expires_at > clock_timestamp() THEN 'busy'

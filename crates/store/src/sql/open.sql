@@ -10,6 +10,7 @@ WITH alert AS (
   -- statement waited, and its end is not in the snapshot. Then nothing is written and the caller begins again.
   SELECT s.session_id, s.updates, s.event_seq, s.joined_alerts, s.resolved_alerts,
          s.cancel_requested_at IS NOT NULL AS cancelling,
+         s.lease_owner IS NULL AND s.lease_expires_at > clock_timestamp() AS is_parked,
          -- The sender does not keep the order: a resolution that is older than the last firing is only noted.
          $status_word = 'resolved' AND coalesce(s.fired_at > $at, false) AS is_outdated
   FROM alert, alert_sessions s
@@ -20,8 +21,9 @@ WITH alert AS (
   -- this statement waited is not in the snapshot; then nothing is written and the caller begins again.
   SELECT t.session_id, t.updates, t.joined_alerts, t.resolved_alerts, t.is_outdated,
          (t.updates = 0 OR k.session_id IS NOT NULL)
-           -- Whether another alert was acknowledged before is read from the timeline, which has to be that of the row.
-           AND ($status_word <> 'acknowledged' OR EXISTS (
+           -- Whether another alert was acknowledged before is read from the timeline, and what a waiting session waits for
+           -- from its requests: both have to be those of the row.
+           AND ($status_word <> 'acknowledged' AND NOT ($status_word = 'resolved' AND t.is_parked) OR EXISTS (
              SELECT FROM seen n WHERE n.session_id = t.session_id AND n.event_seq = t.event_seq)) AS is_visible,
          -- A session of a worker that stored no members is not compared.
          coalesce(k.firing, o.members, $members) AS firing, coalesce(k.resolved, '{}') AS resolved,
@@ -55,9 +57,18 @@ WITH alert AS (
 ), shown AS (
   -- Every joining alert is counted. The first nine have an event, then those with the counts 10, 20, 50, 100, 200, 500
   -- and so on; of acknowledged alerts only the first one. An alert without an event takes no event number. The row is
-  -- locked, so no two alerts have the same count.
+  -- locked, so no two alerts have the same count. A resolution that is an update always has an event: a session that is
+  -- about to wait for a person compares the event number.
   SELECT j.*, CASE j.event_type WHEN 'alert_acknowledged' THEN j.count = 1
-                                ELSE j.count::text SIMILAR TO '[1-9]|[125]0+' END AS has_event
+                                ELSE j.count::text SIMILAR TO '[1-9]|[125]0+'
+                                     OR j.event_type = 'alert_resolved' AND j.is_update END AS has_event,
+         -- Read only for a resolution. The plan cancels the session, or the session waits without a worker and one of its
+         -- requests ends with the alert.
+         j.event_type = 'alert_resolved' AND EXISTS (
+           SELECT FROM session_plans p WHERE p.session_id = j.session_id AND p.plan ->> 'on_resolved' = 'cancel') AS cancels,
+         j.event_type = 'alert_resolved' AND j.is_update AND EXISTS (
+           SELECT FROM approvals p WHERE p.session_id = j.session_id AND p.outcome IS NULL AND p.closed_at IS NULL
+                                     AND p.on_resolved = 'withdraw') AS withdraws
   FROM judged j
 ), joined AS (
   UPDATE alert_sessions s
@@ -66,9 +77,15 @@ WITH alert AS (
       resolved_alerts = s.resolved_alerts + (j.event_type = 'alert_resolved')::integer,
       fired_at = CASE $status_word WHEN 'firing' THEN greatest(s.fired_at, $at) ELSE s.fired_at END,
       -- No alert joins a session that is being cancelled, so there is no earlier request.
-      cancel_requested_at = CASE WHEN j.event_type = 'alert_resolved' AND EXISTS (
-          SELECT FROM session_plans p WHERE p.session_id = j.session_id AND p.plan ->> 'on_resolved' = 'cancel')
-        THEN clock_timestamp() END
+      cancel_requested_at = CASE WHEN j.cancels THEN clock_timestamp() END,
+      -- A session that waits is woken: its time continues, and the sweeper queues it.
+      lease_expires_at = CASE WHEN (j.cancels OR j.withdraws) AND s.lease_owner IS NULL
+                                AND s.lease_expires_at > clock_timestamp() THEN clock_timestamp()
+                              ELSE s.lease_expires_at END,
+      deadline_at = CASE WHEN (j.cancels OR j.withdraws) AND s.lease_owner IS NULL
+                           AND s.lease_expires_at > clock_timestamp()
+                           THEN clock_timestamp() + (s.deadline_at - s.lease_expires_at)
+                         ELSE s.deadline_at END
   FROM shown j
   WHERE s.session_id = j.session_id
   RETURNING s.session_id, s.event_seq, s.lease_epoch, s.updates, j.is_update, j.is_outdated, j.event_type, j.has_event,
@@ -91,7 +108,10 @@ WITH alert AS (
       AND s.final_analysis <> ''
       AND s.finished_at > statement_timestamp() - make_interval(secs => $cooldown)
       AND coalesce(k.firing || k.resolved, '{}') || o.members @> $members::uuid[]
-      -- A session that ran without some of its tools covers no other alert.
+      -- A session whose analysis a person judged wrong covers no other alert.
+      AND 'wrong' IS DISTINCT FROM (SELECT v.verdict FROM verdicts v WHERE v.session_id = s.session_id
+                                    ORDER BY v.created_at DESC, v.verdict_id DESC LIMIT 1)
+      -- Nor does one that ran without some of its tools.
       AND NOT EXISTS (SELECT FROM session_plans p
                       WHERE p.session_id = s.session_id AND p.plan -> 'unavailable_servers' IS NOT NULL)
       -- Nor does one that proves nothing, unless the last three all prove nothing: a weak model must not investigate for

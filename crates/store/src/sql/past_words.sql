@@ -6,7 +6,7 @@ WITH subject AS MATERIALIZED (
   WHERE o.session_id = $session_id
 )
 SELECT f.session_id, f.finished_at, f.is_same, f.chain, coalesce(a.title, ''), a.severity, f.executive_summary,
-       f.mark, f.total
+       f.mark, v.created_at, v.person, v.channel, v.verdict, v.cause, v.action, f.total
 FROM (
   SELECT s.session_id, s.finished_at, s.fingerprint IS NOT DISTINCT FROM u.fingerprint AS is_same, s.chain,
          s.executive_summary, s.mark, count(*) OVER () AS total
@@ -18,4 +18,9 @@ FROM (
     AND ($is_of_all::boolean OR s.chain = u.chain OR s.fingerprint = u.fingerprint)
   ORDER BY s.finished_at DESC, s.session_id DESC LIMIT $limit::bigint
 ) f JOIN alerts a ON a.alert_id = f.session_id
+LEFT JOIN LATERAL (
+  -- The newest verdict of a person.
+  SELECT v.created_at, v.person, v.channel, v.verdict, v.cause, v.action FROM verdicts v
+  WHERE v.session_id = f.session_id ORDER BY v.created_at DESC, v.verdict_id DESC LIMIT 1
+) v ON true
 ORDER BY f.finished_at DESC, f.session_id DESC

@@ -37,6 +37,13 @@ WITH old AS (
   DELETE FROM alert_updates t USING few f WHERE t.session_id = f.session_id RETURNING 1
 ), messages AS (
   DELETE FROM notifications t USING few f WHERE t.session_id = f.session_id RETURNING 1
+), judged AS (
+  DELETE FROM verdicts t USING few f WHERE t.session_id = f.session_id RETURNING 1
+), votes AS (
+  -- Requests and their votes may be kept longer.
+  DELETE FROM approval_votes t USING few f WHERE $with_approvals::boolean AND t.session_id = f.session_id RETURNING 1
+), requests AS (
+  DELETE FROM approvals t USING few f WHERE $with_approvals AND t.session_id = f.session_id RETURNING 1
 ), openers AS (
   DELETE FROM alerts t USING few f WHERE t.alert_id = f.session_id RETURNING 1
 ), sessions AS (
@@ -53,5 +60,8 @@ UNION ALL SELECT 'session_recoveries', count(*) FROM recoveries
 UNION ALL SELECT 'session_words', count(*) FROM words
 UNION ALL SELECT 'alert_updates', count(*) FROM updates
 UNION ALL SELECT 'notifications', count(*) FROM messages
+UNION ALL SELECT 'verdicts', count(*) FROM judged
+UNION ALL SELECT 'approval_votes', count(*) FROM votes
+UNION ALL SELECT 'approvals', count(*) FROM requests
 UNION ALL SELECT 'alerts', count(*) FROM openers
 UNION ALL SELECT 'alert_sessions', count(*) FROM sessions

@@ -1,6 +1,7 @@
 //! Requests to cancel: stored with the session, seen by its owner's next renewal or by the next claim. A session
 //! without an owner ends at once.
 
+use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::sql_types::{Nullable, Text, Uuid as SqlUuid};
 use serde::Deserialize;
@@ -24,6 +25,25 @@ pub(crate) struct RequestCancel {
 
 statement!(RequestCancel, "cancel.sql" -> (Text, Nullable<SqlUuid>), [session_id, owner_is_ignored, link, by]);
 
+/// A checkpoint or a vote can be faster between two tries.
+const MAX_TRIES: usize = 10;
+
+impl RequestCancel {
+    fn write(&self, connection: &mut PgConnection) -> QueryResult<Option<CancelRow>> {
+        let mut row: Option<CancelRow> = None;
+        for _ in 0..MAX_TRIES {
+            row = self.get_result(connection).optional()?;
+            if row
+                .as_ref()
+                .is_none_or(|row| row.outcome != CancelOutcome::Raced)
+            {
+                break;
+            }
+        }
+        Ok(row)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum CancelOutcome {
@@ -31,6 +51,8 @@ enum CancelOutcome {
     Cancelled,
     Joined,
     Ended,
+    /// The session has changed meanwhile.
+    Raced,
 }
 
 sql_word!(CancelOutcome);
@@ -103,14 +125,15 @@ impl Store {
         let alert = SessionId(request.session_id);
         let row: Option<CancelRow> = self
             .run(Operation::Cancel, move |connection| {
-                (&request).get_result(connection).optional()
+                request.write(connection)
             })
             .await?;
         let Some(CancelRow { outcome, joined }) = row else {
             return Ok(CancelAnswer::Unknown);
         };
         match outcome {
-            CancelOutcome::Requested => Ok(CancelAnswer::Requested),
+            // After as many tries the request is stored at least.
+            CancelOutcome::Requested | CancelOutcome::Raced => Ok(CancelAnswer::Requested),
             CancelOutcome::Cancelled => Ok(CancelAnswer::Cancelled),
             CancelOutcome::Joined => joined
                 .map(CancelAnswer::Joined)

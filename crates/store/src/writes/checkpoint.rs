@@ -20,27 +20,27 @@ use tarsy_core::ids::ExecutionId;
 use tarsy_core::timeline::TimelineEvent;
 
 pub(crate) struct Append {
-    lease: Lease,
-    execution_id: Uuid,
-    number: i32,
-    epoch: i32,
-    id: Uuid,
-    iteration: i32,
-    status: &'static str,
-    error: Option<String>,
-    analysis: Option<String>,
-    at: DateTime<Utc>,
-    attempt: i32,
-    events: Events,
-    entries: Entries,
-    models: ModelCalls,
-    tools: ToolCalls,
-    sub_agents: SubAgents,
+    pub(crate) lease: Lease,
+    pub(crate) execution_id: Uuid,
+    pub(crate) number: i32,
+    pub(crate) epoch: i32,
+    pub(crate) id: Uuid,
+    pub(crate) iteration: i32,
+    pub(crate) status: &'static str,
+    pub(crate) error: Option<String>,
+    pub(crate) analysis: Option<String>,
+    pub(crate) at: DateTime<Utc>,
+    pub(crate) attempt: i32,
+    pub(crate) events: Events,
+    pub(crate) entries: Entries,
+    pub(crate) models: ModelCalls,
+    pub(crate) tools: ToolCalls,
+    pub(crate) sub_agents: SubAgents,
 }
 
 /// The numbers that the statement has assigned, and the names that the rows of its events refer to.
 #[derive(Queryable)]
-struct AppendedRow {
+pub(crate) struct AppendedRow {
     first_session_seq: i32,
     first_event: i32,
     agent: String,
@@ -84,6 +84,16 @@ impl Append {
 
     pub(crate) fn write(&self, connection: &mut PgConnection) -> Verdict<Appended> {
         let appended: Option<AppendedRow> = self.get_result(connection).optional()?;
+        self.verdict(connection, appended, Progress::Refused)
+    }
+
+    /// The outcome of the statement. `refused` says why it wrote nothing although its number is the next one.
+    pub(crate) fn verdict(
+        &self,
+        connection: &mut PgConnection,
+        appended: Option<AppendedRow>,
+        refused: Progress,
+    ) -> Verdict<Appended> {
         if let Some(row) = appended {
             let number = |event: &Option<i32>| {
                 event.map(|event| number::from_int(row.first_session_seq + event - 1))
@@ -101,6 +111,8 @@ impl Append {
         let written = verdict(connection, &self.lease, Some(self.execution_id), |fence| {
             if fence.checkpoint == Some(self.number) && fence.checkpoint_id == Some(self.id) {
                 Progress::Done
+            } else if fence.checkpoint == Some(self.number - 1) {
+                refused
             } else {
                 Progress::new(self.number, fence.checkpoint.unwrap_or(-1))
             }

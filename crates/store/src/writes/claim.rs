@@ -80,6 +80,7 @@ enum ClaimOutcome {
     Settled,
     Ended,
     Incompatible,
+    Waiting,
     Busy,
     Raced,
 }
@@ -124,6 +125,7 @@ impl TakeOver {
                 ClaimOutcome::Settled => return Ok(Claim::Ended { settled: true }),
                 ClaimOutcome::Ended => return Ok(Claim::Ended { settled: false }),
                 ClaimOutcome::Incompatible => return Ok(Claim::Incompatible),
+                ClaimOutcome::Waiting => return Ok(Claim::Waiting),
                 ClaimOutcome::Busy => return Ok(Claim::Busy(number::from_seconds(row.remaining))),
                 ClaimOutcome::Raced => {}
             }

@@ -8,6 +8,7 @@ pub mod checkpoint;
 pub mod step;
 pub mod finish;
 pub(crate) mod settle;
+pub mod approvals;
 pub mod cancel;
 pub mod sweep;
 pub(crate) mod recover;

@@ -28,9 +28,18 @@ statement!(PruneAlerts, "prune_alerts.sql" -> (Text, BigInt), [age, limit]);
 pub(crate) struct PruneSessions {
     age: f64,
     limit: i64,
+    /// False while requests for approval are kept longer.
+    with_approvals: bool,
 }
 
-statement!(PruneSessions, "prune_sessions.sql" -> (Text, BigInt), [age, limit]);
+statement!(PruneSessions, "prune_sessions.sql" -> (Text, BigInt), [age, limit, with_approvals]);
+
+pub(crate) struct PruneApprovals {
+    age: f64,
+    limit: i64,
+}
+
+statement!(PruneApprovals, "prune_approvals.sql" -> (Text, BigInt), [age, limit]);
 
 pub(crate) struct PruneSkillTexts {
     age: f64,
@@ -45,10 +54,11 @@ pub(crate) struct PreviewPrune {
     entries: Option<f64>,
     llm_interactions: Option<f64>,
     tool_interactions: Option<f64>,
+    approvals: Option<f64>,
 }
 
 statement!(PreviewPrune, "prune_preview.sql" -> (Text, BigInt), [
-    sessions, alerts, entries, llm_interactions, tool_interactions,
+    sessions, alerts, entries, llm_interactions, tool_interactions, approvals,
 ]);
 
 #[derive(Queryable)]
@@ -94,6 +104,7 @@ impl Store {
             entries: seconds(retention.entries),
             llm_interactions: seconds(retention.llm_interactions),
             tool_interactions: seconds(retention.tool_interactions),
+            approvals: seconds(retention.approvals),
         };
         pruned(
             self.run(Operation::Command, move |connection| {
@@ -143,6 +154,7 @@ fn prune(
         let sessions = PruneSessions {
             age: age.as_secs_f64(),
             limit,
+            with_approvals: retention.approvals.is_none(),
         };
         counted.extend((&sessions).get_results::<DeletedRow>(connection)?);
         let texts = PruneSkillTexts {
@@ -150,6 +162,13 @@ fn prune(
             limit,
         };
         counted.extend((&texts).get_results::<DeletedRow>(connection)?);
+    }
+    if let Some(age) = retention.approvals {
+        let approvals = PruneApprovals {
+            age: age.as_secs_f64(),
+            limit,
+        };
+        counted.extend((&approvals).get_results::<DeletedRow>(connection)?);
     }
     Ok(counted)
 }

@@ -19,11 +19,13 @@ use tarsy_core::timeline::{EventType, LOST_COMMITS, TimelineEvent};
 use tarsy_engine::ports::{DeadReason, Recover, Recovered, RunStatus, StoreError};
 use tarsy_reports::stored::Stored;
 
+use crate::reads::history::all_events;
 use crate::rows::number;
 use crate::schema::{
     agent_executions, alert_sessions, entries, session_plans, session_recoveries, stages,
     timeline_events,
 };
+use crate::writes::approvals::shift::shift_requests;
 
 #[derive(Insertable)]
 #[diesel(table_name = timeline_events)]
@@ -99,8 +101,9 @@ fn insert_lost(
             StoreError::Ended
         }));
     }
+    let kept = decided_events(connection, recover.session_id)?;
     let restored = restore(connection, recover, &head, end.as_ref())?;
-    let calls = sent(&recover.divergence.events);
+    let calls = sent(&recover.divergence.events, &kept);
     let loss = Loss {
         id: recover.id,
         kept: Some(recover.divergence.kept),
@@ -118,6 +121,24 @@ fn insert_lost(
             Ok(Ok(Recovered::GoesOn))
         }
         Some(_) | None => Ok(Ok(Recovered::Ended)),
+    }
+}
+
+/// The events that the store has of a session in which people were asked about calls; none of any other.
+fn decided_events(
+    connection: &mut PgConnection,
+    session: SessionId,
+) -> QueryResult<Vec<TimelineEvent>> {
+    use timeline_events as e;
+    let asked = e::table.filter(
+        e::session_id
+            .eq(session.0)
+            .and(e::event_type.eq(EventType::ApprovalRequested.as_str())),
+    );
+    if diesel::select(diesel::dsl::exists(asked)).get_result(connection)? {
+        all_events(connection, session)
+    } else {
+        Ok(Vec::new())
     }
 }
 
@@ -234,7 +255,7 @@ fn shift_later_events(
     diesel::update(referring)
         .set(entries::event_seq.eq(entries::event_seq + shift))
         .execute(connection)?;
-    Ok(())
+    shift_requests(connection, session, kept, shift)
 }
 
 /// The number of events of each execution.

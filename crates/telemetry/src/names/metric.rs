@@ -36,7 +36,8 @@ impl Kind {
 #[derive(Clone, Copy, Debug)]
 pub struct Label {
     pub key: &'static str,
-    /// All values; [`PROVIDERS`], [`SERVERS`], [`ROUTES`] and [`AGENTS`] stand for names of the configuration.
+    /// All values; [`PROVIDERS`], [`SERVERS`], [`ROUTES`], [`AGENTS`] and [`POLICIES`] stand for names of the
+    /// configuration.
     pub values: &'static [&'static str],
 }
 
@@ -53,6 +54,10 @@ pub const ROUTES: &[&str] = &["configured routes"];
 /// The values are the names of the sub-agents in the configuration. A plan that is older than the configuration may
 /// name others.
 pub const AGENTS: &[&str] = &["configured sub-agents"];
+
+/// The values are the names of the policies of approvals in the configuration. A plan that is older than the
+/// configuration may name others.
+pub const POLICIES: &[&str] = &["configured policies"];
 
 impl Metric {
     /// The keys of the labels, in order.

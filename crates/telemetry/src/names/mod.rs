@@ -12,7 +12,7 @@ mod web;
 
 use self::common::{COMMON, NATS};
 use self::llm_service::LLM_SERVICE;
-pub use self::metric::{AGENTS, Kind, Label, Metric, PROVIDERS, ROUTES, SERVERS};
+pub use self::metric::{AGENTS, Kind, Label, Metric, POLICIES, PROVIDERS, ROUTES, SERVERS};
 use self::receive::RECEIVE;
 use self::web::WEB;
 use self::worker::WORKER;

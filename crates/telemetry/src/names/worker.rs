@@ -1,15 +1,15 @@
 //! The metrics of `tarsy worker`.
 
 use super::common::{CALL_BUCKETS, TOOL_BUCKETS};
-use super::metric::{AGENTS, Metric, PROVIDERS, ROUTES, SERVERS, counter, gauge, numbers, seconds};
+use super::metric::{
+    AGENTS, Metric, POLICIES, PROVIDERS, ROUTES, SERVERS, counter, gauge, numbers, seconds,
+};
 use strum::VariantNames;
 use tarsy_core::vocabulary::ErrorCode;
 use tarsy_engine::ports::PRUNED_TABLES;
 
 const FIRST_CHUNK_BUCKETS: &[f64] = &[0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0, 120.0];
-const STORE_BUCKETS: &[f64] = &[
-    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,
-];
+const STORE_BUCKETS: &[f64] = &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 10.0];
 const SESSION_BUCKETS: &[f64] = &[
     0.1, 0.5, 1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 2400.0, 3600.0, 7200.0,
 ];
@@ -22,6 +22,28 @@ const ITERATION_BUCKETS: &[f64] = &[
 /// The services without which a worker claims nothing.
 const SERVICES: &[&str] = &["nats", "database", "llm-service", "providers"];
 const PRIORITIES: &[&str] = &["critical", "high", "normal", "low"];
+/// The channels of decisions; `none` for a message whose subject names none.
+const CHANNELS: &[&str] = &["web", "slack", "cli", "link", "drill", "none"];
+const DECISION_REFUSALS: &[&str] = &[
+    "malformed",
+    "wrong_channel",
+    "bad_signature",
+    "unknown_person",
+    "no_right",
+    "no_groups",
+    "own_question",
+    "frozen",
+    "ended",
+    "decided",
+    "again",
+    "expired",
+    "other_call",
+    "changed",
+    "late",
+    "too_many",
+    "unknown",
+    "not_ended",
+];
 const NOTIFICATION_KINDS: &[&str] = &["slack", "teams", "webhook", "destination"];
 /// `repeated`: sent after an attempt whose answer is not known; `found`: such an attempt had sent it.
 const NOTIFICATION_OUTCOMES: &[&str] = &[
@@ -76,6 +98,8 @@ const DB_OPERATIONS: &[&str] = &[
     "words",
     "skills",
     "probe",
+    "approvals",
+    "vote",
     "notify_claim",
     "notify_record",
     "notify_backlog",
@@ -127,6 +151,25 @@ const FORCED: &[&str] = &[
     "alert_resolved",
     "cut_answers",
     "time_budget",
+    "approval_expired",
+];
+
+/// The outcomes of requests for approvals.
+const APPROVAL_OUTCOMES: &[&str] = &[
+    "approved",
+    "denied",
+    "denied_session",
+    "expired",
+    "withdrawn",
+    "lapsed",
+    "tool_changed",
+    "frozen",
+    "not_asked",
+];
+
+/// People need minutes or hours.
+const WAIT_BUCKETS: &[f64] = &[
+    60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 14_400.0, 86_400.0,
 ];
 
 /// The verdicts of reviews.
@@ -156,6 +199,10 @@ pub(super) const WORKER: &[Metric] = &[
         "tarsy_tool_server_waits_total",
         "times that an alert went back to the queue because an MCP server was unavailable",
     ),
+    counter("tarsy_decisions_recorded_total", "decisions of people that count, by channel").by("channel", CHANNELS),
+    counter("tarsy_decisions_refused_total", "decisions of people that do not count, by reason; the log has the channel")
+        .by("reason", DECISION_REFUSALS),
+    gauge("tarsy_decisions_pending", "messages of people that no worker has recorded; one worker at a time exports this"),
     counter("tarsy_notifications_total", "attempts to send a notification, by kind of route")
         .by("kind", NOTIFICATION_KINDS)
         .by("outcome", NOTIFICATION_OUTCOMES),
@@ -270,7 +317,7 @@ pub(super) const WORKER: &[Metric] = &[
     )
     .by("provider", PROVIDERS),
     counter("tarsy_tool_calls_not_run_total", "tool calls requested by a model and not sent")
-        .by("reason", &["too_many", "no_time", "time_budget"]),
+        .by("reason", &["too_many", "no_time", "time_budget", "frozen"]),
     counter(
         "tarsy_context_elisions_total",
         "times that the oldest tool results were left out because a conversation was too long",
@@ -296,6 +343,19 @@ pub(super) const WORKER: &[Metric] = &[
     counter("tarsy_agents_dispatched_total", "sub-agents whose results their parents got, by agent and outcome")
         .by("agent", AGENTS)
         .by("outcome", &["completed", "failed", "timed_out", "cancelled", "empty"]),
+    counter("tarsy_approvals_requested_total", "calls that people were asked about, by policy")
+        .by("policy", POLICIES),
+    counter(
+        "tarsy_approvals_ended_total",
+        "ends of requests for approvals, and calls that needed a person and were not asked about (not_asked)",
+    )
+    .by("outcome", APPROVAL_OUTCOMES),
+    seconds("tarsy_approval_wait_seconds", WAIT_BUCKETS, "from a request for an approval to its end"),
+    counter("tarsy_sessions_woken_total", "sessions without a worker that a decision queued again")
+        .by("cause", &["decision"]),
+    counter("tarsy_sessions_parked_total", "times that a session gave up its worker because it only waited for people"),
+    counter("tarsy_verdicts_total", "verdicts of people about analyses")
+        .by("verdict", &["right", "partly", "wrong"]),
     counter("tarsy_reviews_total", "reviews of analyses that were due, by their verdict").by("verdict", VERDICTS),
     counter(
         "tarsy_mcp_tools_omitted_total",
@@ -329,7 +389,20 @@ pub(super) const WORKER: &[Metric] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tarsy_core::approvals::{Channel, Refusal};
     use tarsy_engine::ports::DeadReason;
+
+    #[test]
+    fn every_channel_and_refusal_of_a_decision_is_a_label_value() {
+        let refusals = Refusal::ALL.map(Refusal::as_str);
+        // And those of a message without a form, and of a verdict about a session that runs.
+        assert_eq!(DECISION_REFUSALS.len(), refusals.len() + 2);
+        assert!(
+            refusals.iter().all(|word| DECISION_REFUSALS.contains(word)),
+            "{refusals:?}"
+        );
+        assert_eq!(CHANNELS[..5], Channel::ALL.map(Channel::as_str));
+    }
 
     #[test]
     fn every_reason_for_a_dead_letter_is_a_label_value() {

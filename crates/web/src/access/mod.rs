@@ -61,6 +61,8 @@ pub struct Allow {
     pub cancel: Vec<String>,
     pub rerun: Vec<String>,
     pub submit: Vec<String>,
+    /// May judge analyses.
+    pub judge: Vec<String>,
     /// May see the requests to models. `*` represents every reader, also where no user is known.
     pub prompts: Vec<String>,
     /// May see the configuration of workers, their tool servers and providers.
@@ -183,20 +185,23 @@ impl Gate {
             .get::<ClientAddress>()
             .map(|ClientAddress(address)| address.to_string());
         let counted_as = match &self.mode {
-            Mode::Proxy(_) => user.name.clone().or(address),
+            Mode::Proxy(_) => user.name.clone().or_else(|| address.clone()),
             // Everyone has the same name here, or none.
-            Mode::Open | Mode::Token(_) => address,
+            Mode::Open | Mode::Token(_) => address.clone(),
         };
         Access {
             may_ask: may(&self.allow.ask),
             may_cancel: may(&self.allow.cancel),
             may_rerun: may(&self.allow.rerun),
             may_submit: may(&self.allow.submit),
+            may_judge: may(&self.allow.judge),
             may_see_prompts: is_in(&self.allow.prompts),
             may_see_system: may(&self.allow.system),
             has_login: matches!(self.mode, Mode::Token(_)),
             counted_as: counted_as.unwrap_or_default(),
             user: user.name,
+            groups: user.groups,
+            address,
             is_known,
         }
     }

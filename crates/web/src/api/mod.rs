@@ -2,6 +2,7 @@
 //!
 //! `openapi.json` describes every route, and a test compares it with real answers.
 
+mod approvals;
 mod list;
 mod sessions;
 mod events;
@@ -22,7 +23,7 @@ use serde::de::DeserializeOwned;
 
 pub(super) use self::calls::{CallPath, call_at, calls_of};
 pub(super) use self::events::{EventPath, event_at, search_text};
-pub(super) use self::list::{ListQuery, Part};
+pub(super) use self::list::{ListQuery, Part, WAITING};
 pub(super) use self::system::{KnownWorker, ReportState, System, system};
 
 use crate::fault::Fault;
@@ -50,6 +51,11 @@ pub(super) fn routes<B: Backend>() -> Router<Shared<B>> {
         .route("/sessions/{part}/cancel", post(requests::cancel::<B>))
         .route("/sessions/{part}/rerun", post(submissions::rerun::<B>))
         .route("/alerts", post(submissions::submit::<B>))
+        .route("/approvals", get(approvals::list::<B>))
+        .route(
+            "/approvals/{part}/{number}",
+            get(approvals::show::<B>).post(approvals::decide::<B>),
+        )
         .route("/events", get(sse::all::<B>))
         .route("/queue", get(queue::show::<B>))
         .route("/system", get(system::show::<B>))

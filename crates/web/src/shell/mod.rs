@@ -5,12 +5,16 @@
 pub(crate) mod viewer;
 pub(crate) mod words;
 pub(crate) mod response;
+pub(crate) mod visibly;
+pub(crate) mod freeze;
 
 use maud::{DOCTYPE, Markup, html};
 
+use self::freeze::banner;
 use self::viewer::{Keys, Theme, Viewer};
 use self::words::brief;
 use crate::assets;
+use crate::ports::MAX_COUNTED;
 
 /// The content of a page's frame.
 #[derive(Clone, Debug)]
@@ -47,6 +51,7 @@ pub(crate) enum NavEntry {
     Sessions,
     Session,
     Queue,
+    Approvals,
     System,
     Submit,
     Elsewhere,
@@ -58,6 +63,7 @@ impl NavEntry {
             Self::Sessions => "list",
             Self::Session => "session",
             Self::Queue => "queue",
+            Self::Approvals => "approvals",
             Self::System => "system",
             Self::Submit => "submit",
             Self::Elsewhere => "plain",
@@ -95,7 +101,7 @@ pub(crate) fn page(frame: &Frame<'_>, viewer: &Viewer, main: &Markup) -> Markup 
                 data-live=[frame.live.as_deref()] {
                 a.skip href="#main" { "Skip to the content" }
                 (bar(frame, viewer))
-                main id="main" { (main) }
+                main id="main" { @if let Some(freeze) = &viewer.notice.freeze { (banner(freeze)) } (main) }
                 (footer(viewer))
             }
         }
@@ -116,6 +122,9 @@ fn bar(frame: &Frame<'_>, viewer: &Viewer) -> Markup {
             nav aria-label="Main" {
                 a href="/" aria-current=[current(NavEntry::Sessions)] { "Sessions" }
                 a href="/queue" aria-current=[current(NavEntry::Queue)] { "Queue" }
+                @if let Some(open) = viewer.notice.open {
+                    a href="/approvals" aria-current=[current(NavEntry::Approvals)] { "Approvals" (waiting(open)) }
+                }
                 @if viewer.access.may_see_system { a href="/system" aria-current=[current(NavEntry::System)] { "System" } }
                 @if viewer.access.may_submit { a href="/submit" aria-current=[current(NavEntry::Submit)] { "Submit" } }
             }
@@ -129,6 +138,16 @@ fn bar(frame: &Frame<'_>, viewer: &Viewer) -> Markup {
             (net(frame.net))
         }
     }
+}
+
+/// The number of calls that wait for a person.
+fn waiting(open: usize) -> Markup {
+    let more = if open >= usize::try_from(MAX_COUNTED).unwrap_or(usize::MAX) {
+        "+"
+    } else {
+        ""
+    };
+    html! { @if open > 0 { " " span.cnt.warn { (open) (more) span.vh { " open" } } } }
 }
 
 /// The state of the connection, which the script replaces.

@@ -3,6 +3,7 @@
 use axum::http::HeaderMap;
 use axum::http::header::COOKIE;
 
+use crate::ports::Notice;
 use crate::rights::Access;
 
 /// The cookie of the theme, and that of the keys.
@@ -15,6 +16,8 @@ pub(crate) struct Viewer {
     pub theme: Theme,
     pub keys: Keys,
     pub access: Access,
+    /// The line about people, on every page.
+    pub notice: Notice,
     /// Path and query of the page.
     pub path: String,
 }
@@ -29,6 +32,7 @@ impl Viewer {
                 Keys::On
             },
             access,
+            notice: Notice::default(),
             path: path.to_owned(),
         }
     }
@@ -40,9 +44,10 @@ impl Viewer {
             may_cancel,
             may_rerun,
             may_submit,
+            may_judge,
             ..
         } = self.access;
-        !(may_ask || may_cancel || may_rerun || may_submit)
+        !(may_ask || may_cancel || may_rerun || may_submit || may_judge)
     }
 
     /// The path as the value of a parameter.

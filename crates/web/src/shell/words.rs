@@ -60,6 +60,11 @@ pub(crate) fn question_status(status: RunStatus) -> Markup {
     html! { span class=(class) { i aria-hidden="true" { (sign) } (word) } }
 }
 
+/// A session that runs, and waits for a person without a worker.
+pub(crate) fn waiting_for_approval() -> Markup {
+    html! { span.st.waiting { i aria-hidden="true" { "?" } "waiting for approval" } }
+}
+
 /// An alert whose session may still begin.
 pub(crate) fn queued() -> Markup {
     html! { span.st.queued { i aria-hidden="true" { "\u{a0}" } "in the queue" } }

@@ -16,13 +16,15 @@ use super::data::{report, story, system};
 use crate::access::{Allow, Gate, Hosts, Mode};
 use crate::hub::Hub;
 use crate::ports::{
-    Cancel, Lane, Published, Question, Queue, Reader, Refusal, Requests, Rerun, Submission,
-    Submitted, Timelines, Unavailable, Update, Updates, WorkerSystem,
+    Cancel, Cast, Decision, Freeze, Judgement, Lane, MayDecide, Notice, People, Published,
+    Question, Queue, Reader, Recorded, Refusal, Requests, Rerun, Submission, Submitted, Timelines,
+    Unavailable, Update, Updates, WorkerSystem,
 };
 use crate::rendering::Renderer;
 use crate::router::router;
 use crate::server::Settings;
 use crate::state::Web;
+use tarsy_core::approvals::{RequestId, Voter};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::TimelineEvent;
 use tarsy_engine::ports::WorkerStatus;
@@ -30,8 +32,9 @@ use tarsy_http::listener::Limits;
 use tarsy_reports::calls::testing::rebuilt;
 use tarsy_reports::calls::{CallNumber, NumberedCall, RebuiltCall};
 use tarsy_reports::{
-    AlertReport, Check, DeadAlert, EventSearch, Excerpt, ExcerptPage, Facets, FoundEvent,
-    FoundEvents, IdMatch, Match, Place, SessionEntry, SessionPage, StatusCounts, Verdict,
+    AlertReport, ApprovalDetail, ApprovalFilter, ApprovalRow, Check, DeadAlert, EventSearch,
+    Excerpt, ExcerptPage, Facets, FoundEvent, FoundEvents, FreezeReport, IdMatch, Match, Place,
+    SessionEntry, SessionPage, StatusCounts, Verdict,
 };
 
 /// A session whose stored events and whose live ones the test decides.
@@ -344,5 +347,43 @@ impl Requests for FakeBackend {
 
     fn max_alert_bytes(&self) -> usize {
         1024
+    }
+}
+
+impl People for FakeBackend {
+    async fn approvals(&self, _: ApprovalFilter) -> Result<Vec<ApprovalRow>, Unavailable> {
+        Ok(Vec::new())
+    }
+
+    async fn approval(&self, _: RequestId) -> Result<Option<ApprovalDetail>, Unavailable> {
+        Ok(None)
+    }
+
+    async fn freeze_now(&self) -> Result<Option<FreezeReport>, Unavailable> {
+        Ok(None)
+    }
+
+    async fn notice(&self) -> Notice {
+        Notice::default()
+    }
+
+    fn may_decide(&self, _: &Voter, _: &ApprovalDetail) -> MayDecide {
+        MayDecide::Nothing
+    }
+
+    fn may_freeze(&self, _: &Voter) -> bool {
+        false
+    }
+
+    async fn decide(&self, _: Decision) -> Result<Cast, Refusal> {
+        Err(Refusal::State("not here".to_owned()))
+    }
+
+    async fn judge(&self, _: Judgement) -> Result<(), Refusal> {
+        Err(Refusal::State("not here".to_owned()))
+    }
+
+    async fn freeze(&self, _: Freeze) -> Result<Recorded, Refusal> {
+        Err(Refusal::State("not here".to_owned()))
     }
 }

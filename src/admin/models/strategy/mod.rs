@@ -165,6 +165,7 @@ fn tool() -> ToolSpec {
         description: DESCRIPTION.to_owned(),
         parameters_schema: SCHEMA.to_owned(),
         read_only: true,
+        approval: None,
     }
 }
 

@@ -43,5 +43,6 @@ fn tool(name: String) -> ToolSpec {
         description: String::new(),
         parameters_schema: "{}".to_owned(),
         read_only: true,
+        approval: None,
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! A shell asks the program at each Tab, so that it proposes the sessions that there are.
 
+mod requests;
 mod sessions;
 
 use std::io::Write as _;
@@ -22,6 +23,8 @@ const VARIABLE: &str = "TARSY_COMPLETE";
 const PROGRAM: &str = "tarsy";
 /// The argument that names a session, in every command that has one.
 const SESSION: &str = "session";
+/// The argument that names a call that waits for a person.
+const REQUEST: &str = "request";
 
 /// Answers the question of a shell and ends the process; does nothing if no shell asks.
 pub fn answer_shell() {
@@ -41,6 +44,8 @@ fn with_sessions(command: Command) -> Command {
     let command = command.mut_args(|argument| {
         if argument.get_id() == SESSION {
             argument.add(ArgValueCompleter::new(sessions::named))
+        } else if argument.get_id() == REQUEST {
+            argument.add(ArgValueCompleter::new(requests::named))
         } else {
             argument
         }
@@ -111,6 +116,7 @@ mod tests {
             &["sessions", "show"],
             &["sessions", "rerun"],
             &["sessions", "cancel"],
+            &["verdict"],
         ] {
             assert!(proposes(words), "{words:?}");
         }

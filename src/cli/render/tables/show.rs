@@ -12,6 +12,7 @@ use crate::cli::render::timeline::prose;
 use tarsy_core::alert::Severity;
 use tarsy_core::alert_update::AlertUpdate;
 use tarsy_core::timeline::rows::Footnotes;
+use tarsy_core::verdicts::PersonVerdict;
 use tarsy_reports::words::{model, moment, retry_of, state, status_word, tokens};
 use tarsy_store::{AlertReport, DispositionKind, ExecutionReport, SessionReport, Tokens};
 
@@ -55,6 +56,12 @@ pub fn show(report: &AlertReport, now: DateTime<Utc>, style: &Style) -> Vec<Stri
         .as_ref()
         .map(|seen| format!("{} (tarsy sessions past {short})", seen.in_words()));
     lines.extend(fact("seen", &seen.unwrap_or_default(), style));
+    let newest = report
+        .session
+        .as_ref()
+        .and_then(|session| session.verdicts.first());
+    let verdict = newest.map(judged).unwrap_or_default();
+    lines.extend(fact("judged", &verdict, style));
     lines.extend(joined(report, style));
     if let Some(session) = &report.session {
         lines.extend(changes(session, style));
@@ -111,6 +118,26 @@ fn alert(report: &AlertReport) -> String {
         parts.map(|(name, value)| value.map(|value| format!("{name} {value}"))),
         ", ",
     )
+}
+
+/// A verdict: `wrong by ana (cli), 2026-11-30 14:03:00Z; cause: …; did: …`.
+fn judged(verdict: &PersonVerdict) -> String {
+    let PersonVerdict {
+        at,
+        person,
+        channel,
+        rating,
+        cause,
+        action,
+    } = verdict;
+    let head = format!(
+        "{} by {person} ({channel}), {}",
+        rating.as_str(),
+        moment(*at)
+    );
+    let cause = cause.as_ref().map(|text| format!("cause: {text}"));
+    let action = action.as_ref().map(|text| format!("did: {text}"));
+    text::join([Some(head), cause, action], "; ")
 }
 
 fn subject(report: &AlertReport) -> String {

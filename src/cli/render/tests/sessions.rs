@@ -12,6 +12,7 @@ use tarsy_core::alert::Severity;
 use tarsy_core::execution::entry::{Mark, StopReason};
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::review::{Review, Verdict};
+use tarsy_core::verdicts::{PersonVerdict, Rating};
 use tarsy_engine::ports::{DeadReason, RunStatus, ToolCallState};
 use tarsy_store::{
     AlertReport, AlertUpdateReport, DispositionKind, ExecutionReport, JoinedAlert, ModelReport,
@@ -41,6 +42,7 @@ pub(super) fn line(last: &str, status: RunStatus, title: &str) -> SessionLine {
         chain: "kubernetes".to_owned(),
         worker: "tarsy-worker-7c9f8d-4711".to_owned(),
         parent_id: None,
+        verdict: None,
     }
 }
 
@@ -219,6 +221,7 @@ fn completed_session() -> SessionReport {
         finished_at: Some(at(6)),
         cancel_requested_at: None,
         status: RunStatus::Completed,
+        waits_for_approval: false,
         stop_reason: Some(StopReason::FinalAnswer),
         mark: None,
         review: None,
@@ -233,6 +236,7 @@ fn completed_session() -> SessionReport {
             "Cause: the heap limit leaves no room [5]\nEvidence: exit 137 [5]\nDo next: raise the limit".to_owned(),
         ),
         final_analysis: Some(ANALYSIS.to_owned()),
+        verdicts: Vec::new(),
         citations: json!([{
             "start": 7, "end": 36, "text": "the heap limit leaves no room",
             "sources": [
@@ -385,6 +389,34 @@ fn each_mark_is_in_lists_reports_json_and_on_the_screen() {
             );
         }
     }
+}
+
+#[test]
+fn the_newest_verdict_of_a_person_is_on_the_screen() {
+    let mut judged = completed();
+    let verdict = |rating, cause: Option<&str>| PersonVerdict {
+        at: at(6),
+        person: "ana".to_owned(),
+        channel: "cli".to_owned(),
+        rating,
+        cause: cause.map(str::to_owned),
+        action: Some("rolled back".to_owned()),
+    };
+    judged.session.as_mut().unwrap().verdicts = vec![
+        verdict(Rating::Wrong, Some("the leak of 4.2")),
+        verdict(Rating::Right, None),
+    ];
+    let style = Style {
+        width: 200,
+        ..narrow()
+    };
+    let screen = show::show(&judged, at(95), &style).join("\n");
+    let expected =
+        "wrong by ana (cli), 2026-11-21 14:02:06Z; cause: the leak of 4.2; did: rolled back";
+    assert!(
+        screen.contains(expected) && !screen.contains("right by ana"),
+        "{screen}"
+    );
 }
 
 #[test]

@@ -112,7 +112,7 @@ async fn a_difference_is_reported_with_both_values_and_repaired() {
         lines,
         [
             r#"TARSY_ALERTS: discard is "old", must be "new" (a full queue must refuse new alerts, never drop old ones)"#,
-            "TARSY_ALERTS: max_msg_size is 1000, must be 983040 (64 KiB under the server's max_payload, so that every dead letter fits)",
+            "TARSY_ALERTS: max_msg_size is 1000, must be 983040 (64 KiB under the server's max_payload, so that every dead letter fits; 16 KiB for decisions)",
         ]
     );
     let repaired = nats

@@ -143,6 +143,7 @@ pub(super) fn request(transcript: &str, prompt: &str) -> ModelRequest {
             description: "Describes a pod.".into(),
             parameters_schema: r#"{"type":"object"}"#.into(),
             read_only: true,
+            approval: None,
         }],
         declared_tools: Vec::new(),
         clear_cache: false,

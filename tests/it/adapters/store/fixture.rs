@@ -315,6 +315,8 @@ pub(crate) fn checkpoint(execution_id: ExecutionId, number: u32) -> Checkpoint {
         error: None,
         at: now(),
         sub_agents: vec![],
+        asked: Vec::new(),
+        closed: Vec::new(),
         entries: vec![
             Entry::Answer(answer.clone()),
             Entry::Feedback {

@@ -1,5 +1,6 @@
 //! The store, on a real Postgres.
 
+mod approvals;
 mod attempts;
 mod cooldown;
 pub(crate) mod database;
@@ -17,4 +18,5 @@ mod results;
 mod search;
 mod sweeps;
 mod values;
-mod writes;
+mod verdicts;
+pub(crate) mod writes;

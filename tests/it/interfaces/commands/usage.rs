@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-const COMMANDS: [&[&str]; 37] = [
+const COMMANDS: [&[&str]; 39] = [
     &["worker"],
     &["llm-service"],
     &["receive"],
@@ -23,6 +23,8 @@ const COMMANDS: [&[&str]; 37] = [
     &["sessions", "show"],
     &["sessions", "rerun"],
     &["sessions", "cancel"],
+    &["verdict"],
+    &["verdicts", "export"],
     &["dead-letters"],
     &["dead-letters", "list"],
     &["dead-letters", "show"],

@@ -206,7 +206,9 @@ async fn steal(shared: &Shared, session: SessionId) -> Option<Lease> {
     {
         Claim::Taken(claimed) => Some(claimed.lease),
         Claim::Busy(_) => None,
-        other @ (Claim::Ended { .. } | Claim::Incompatible | Claim::Unknown) => panic!("{other:?}"),
+        other @ (Claim::Waiting | Claim::Ended { .. } | Claim::Incompatible | Claim::Unknown) => {
+            panic!("{other:?}")
+        }
     }
 }
 
@@ -275,6 +277,7 @@ async fn run_agent(shared: Arc<Shared>, lease: Lease, execution: ExecutionId, co
                 | StoreError::Behind(_)
                 | StoreError::Conflict(_)
                 | StoreError::Refused(_)
+                | StoreError::Undecided(_)
                 | StoreError::TimedOut(_)
                 | StoreError::Unavailable(_),
             ) => {

@@ -77,6 +77,7 @@ pub(super) fn ledger(database: &TestDatabase, session: SessionId, ledger: &[Writ
             Err(
                 StoreError::Conflict(_)
                 | StoreError::Refused(_)
+                | StoreError::Undecided(_)
                 | StoreError::Behind(_)
                 | StoreError::Ended
                 | StoreError::TimedOut(_)

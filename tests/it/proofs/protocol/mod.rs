@@ -32,6 +32,7 @@ mod properties;
 mod rules;
 mod state;
 mod statements;
+mod waiting;
 mod walk;
 mod worker;
 

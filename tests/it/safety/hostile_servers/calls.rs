@@ -289,6 +289,7 @@ async fn arguments_that_do_not_fit_the_schema_are_an_answer_and_no_call() {
         description: String::new(),
         parameters_schema: schema.to_owned(),
         read_only: true,
+        approval: None,
     };
     let ask = async |arguments: &str, schema: &str| {
         let (call, spec) = (

@@ -28,8 +28,14 @@ fn permissions_of(role: NatsRole) -> String {
         .iter()
         .map(|ability| format!("#   {}\n", ability.describe()))
         .collect::<String>();
+    let note = if role == NatsRole::Decider {
+        "# Copy it for each person who decides with `tarsy approvals`, and write their `cli` of `approvals.people` in the\n\
+         # place of `ana`. Only ana may use the login of this file.\n"
+    } else {
+        ""
+    };
     format!(
-        "# The permissions of the role {}, for `permissions: {{ include \"{0}.conf\" }}`. It may:\n{may}publish: [\n{}]\nsubscribe: [\n{}]\n",
+        "# The permissions of the role {}, for `permissions: {{ include \"{0}.conf\" }}`. It may:\n{may}{note}publish: [\n{}]\nsubscribe: [\n{}]\n",
         role.as_str(),
         list(role.publish()),
         list(role.subscribe())

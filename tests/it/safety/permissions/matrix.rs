@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tarsy_bus::permissions::NatsRole;
-use tarsy_bus::{ConnectRetry, Nats, NatsCredentials, Options, TopologySettings};
+use tarsy_bus::{ConnectRetry, Nats, NatsCredentials, Options, PeopleStream, TopologySettings};
 use tarsy_config::Secret;
 use uuid::Uuid;
 
@@ -16,7 +16,8 @@ use crate::support::wait::eventually;
 struct Attempt {
     what: &'static str,
     command: Command,
-    /// The roles that may: `p`roducer, `r`eceiver, `w`orker, `v`iewer (watcher), `h`TTP (web), `a`dministrator.
+    /// The roles that may: `p`roducer, `r`eceiver, `w`orker, `v`iewer (watcher), `h`TTP (web), `a`dministrator,
+    /// `s`lack, the `d`ecider ana.
     roles: &'static str,
 }
 
@@ -96,6 +97,86 @@ fn attempts() -> Vec<Attempt> {
             "ha",
         ),
         attempt("read cancel requests", Subscribe("tarsy.control.*"), "wa"),
+        attempt(
+            "decide on a page",
+            Publish("tarsy.decisions.web.SESSION"),
+            "h",
+        ),
+        attempt(
+            "decide in Slack",
+            Publish("tarsy.decisions.slack.SESSION"),
+            "s",
+        ),
+        attempt(
+            "decide as ana",
+            Publish("tarsy.decisions.cli.ana.SESSION"),
+            "d",
+        ),
+        attempt(
+            "decide as bob",
+            Publish("tarsy.decisions.cli.bob.SESSION"),
+            "",
+        ),
+        attempt(
+            "decide by a link",
+            Publish("tarsy.decisions.link.SESSION"),
+            "",
+        ),
+        attempt(
+            "decide in a drill",
+            Publish("tarsy.decisions.drill.SESSION"),
+            "",
+        ),
+        attempt(
+            "freeze changes on a page",
+            Publish("tarsy.decisions.web.freeze"),
+            "h",
+        ),
+        attempt(
+            "freeze changes as ana",
+            Publish("tarsy.decisions.cli.ana.freeze"),
+            "d",
+        ),
+        attempt(
+            "judge an analysis on a page",
+            Publish("tarsy.verdicts.web.SESSION"),
+            "h",
+        ),
+        attempt(
+            "judge an analysis in Slack",
+            Publish("tarsy.verdicts.slack.SESSION"),
+            "s",
+        ),
+        attempt(
+            "judge an analysis as ana",
+            Publish("tarsy.verdicts.cli.ana.SESSION"),
+            "d",
+        ),
+        attempt(
+            "receive decisions",
+            Publish("$JS.API.CONSUMER.MSG.NEXT.TARSY_PEOPLE.recorder"),
+            "w",
+        ),
+        attempt(
+            "acknowledge a decision",
+            Publish("$JS.ACK.TARSY_PEOPLE.recorder.1.9999.1.0.0"),
+            "w",
+        ),
+        attempt(
+            "read decisions as they arrive",
+            Subscribe("tarsy.decisions.>"),
+            "",
+        ),
+        attempt(
+            "read a stored decision",
+            Publish("$JS.API.STREAM.MSG.GET.TARSY_PEOPLE"),
+            "",
+        ),
+        attempt(
+            "remove a decision",
+            Publish("$JS.API.STREAM.MSG.DELETE.TARSY_PEOPLE"),
+            "",
+        ),
         attempt("forge a worker's status", Publish("tarsy.workers.x"), "w"),
         attempt(
             "read the status of workers",
@@ -192,6 +273,8 @@ fn letter(role: NatsRole) -> char {
         NatsRole::Watcher => 'v',
         NatsRole::Web => 'h',
         NatsRole::Administrator => 'a',
+        NatsRole::Slack => 's',
+        NatsRole::Decider => 'd',
     }
 }
 
@@ -220,12 +303,20 @@ async fn connect(url: String, credentials: NatsCredentials) -> Nats {
     .unwrap()
 }
 
+/// The streams of a system in which people decide.
+fn with_people() -> TopologySettings {
+    TopologySettings {
+        people: PeopleStream::Needed,
+        ..TopologySettings::default()
+    }
+}
+
 #[tokio::test]
 async fn each_role_may_do_exactly_what_the_table_says() {
     let server = guarded().await;
     as_root(&server)
         .await
-        .ensure_topology(&TopologySettings::default())
+        .ensure_topology(&with_people())
         .await
         .unwrap();
     let mut clients = Vec::new();
@@ -279,6 +370,7 @@ async fn each_role_may_do_exactly_what_the_table_says() {
         ("TARSY_TIMELINE", 1),
         ("TARSY_CONTROL", 1),
         ("TARSY_DEAD_LETTERS", 1),
+        ("TARSY_PEOPLE", 8),
     ] {
         let stored = async || {
             jetstream
@@ -386,7 +478,10 @@ async fn a_role_that_queues_alerts_can_have_an_acknowledgement_stored_anywhere()
         };
         eventually(role.as_str(), async || messages().await == stored).await;
     }
-    assert_eq!(stored, 5, "every role but the watcher queues alerts");
+    assert_eq!(
+        stored, 5,
+        "every role but watcher, slack and decider queues alerts"
+    );
 }
 
 #[tokio::test]

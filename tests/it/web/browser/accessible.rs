@@ -8,12 +8,16 @@ use super::driver::Browser;
 use super::states::States;
 use crate::support::figures::is_proof;
 use crate::web::Web;
+use crate::web::approvals::fixture::{PEOPLE, ask};
 
 /// A change of theme changes colours alone.
 const RULES: &str = "axe.run(ONLY).then((found) => found.violations.map((rule) => rule.id + ': ' + rule.nodes.map((node) => \
                      node.html.slice(0, 160) + ' ' + (node.any[0]?.message ?? node.all[0]?.message ?? '')).slice(0, 3).join(' | ')))";
 const EACH_RULE: &str = "{ resultTypes: ['violations'] }";
 const COLOURS: &str = "{ resultTypes: ['violations'], runOnly: { type: 'rule', values: ['color-contrast', 'link-in-text-block'] } }";
+
+const FREEZE: &str = "INSERT INTO approval_freezes (freeze_id, is_end, person, reason) \
+                      VALUES (gen_random_uuid(), false, 'bob', 'a release')";
 
 const TOKEN: &str = "s3cret-of-the-web";
 const SECRET: &str = "s3cret-of-the-proxy";
@@ -28,15 +32,14 @@ impl Servers {
     async fn start(states: &States) -> Self {
         let start = async |name: &str, section: &str, env: (&str, &str)| {
             let file = states.system.file(name);
-            std::fs::write(&file, format!("web: {section}\n")).unwrap();
+            std::fs::write(&file, format!("web: {section}\n{PEOPLE}")).unwrap();
             Web::start(
                 &states.system,
                 &[("TARSY_CONFIG", file.to_str().unwrap()), env],
             )
             .await
         };
-        let forms =
-            "{auth: proxy, allow: {ask: ['*'], cancel: ['*'], rerun: ['*'], submit: ['*']}}";
+        let forms = "{auth: proxy, allow: {ask: ['*'], cancel: ['*'], rerun: ['*'], submit: ['*'], judge: ['*']}}";
         Self {
             forms: start("forms.yaml", forms, ("TARSY_WEB_PROXY_SECRET", SECRET)).await,
             login: start("login.yaml", "{}", ("TARSY_WEB_TOKEN", TOKEN)).await,
@@ -57,6 +60,8 @@ async fn no_page_in_any_state_breaks_a_rule_of_axe() {
     };
     let axe = std::fs::read_to_string(axe).unwrap();
     let states = States::make().await;
+    let request = ask(&states.system, "default", "{\"pod\":\"db\u{202e}-1\"}").await;
+    states.system.database.execute(FREEZE);
     let servers = Servers::start(&states).await;
     let base = format!("http://{}", servers.forms.address);
     let session = states.session;
@@ -85,6 +90,9 @@ async fn no_page_in_any_state_breaks_a_rule_of_axe() {
         ("cancel", path_of("running") + "/cancel"),
         ("submit", "/submit".to_owned()),
         ("rerun", format!("/sessions/{session}/rerun")),
+        ("approvals", "/approvals".to_owned()),
+        ("request", format!("/approvals/{request}")),
+        ("waiting", format!("/sessions/{}", request.session)),
         ("keys", "/keys".to_owned()),
         ("unseen", format!("/sessions/{}", uuid::Uuid::now_v7())),
         ("fault", "/nothing".to_owned()),

@@ -1,9 +1,11 @@
 //! `mcp_servers`: the servers that offer tools, and the tools that models may call.
 
+mod approve;
 mod probe;
 mod scope;
 pub(crate) mod transport;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -47,6 +49,10 @@ pub struct McpServer {
     /// Tools that a model may call although they may change something. Each such call is sent at most once.
     #[serde(with = "As::<Vec<Text>>")]
     pub allow: Vec<String>,
+    /// Tools whose calls wait for a person, each with its policy.
+    #[serde(with = "approve", skip_serializing_if = "is_default")]
+    #[schemars(schema_with = "approve::schema")]
+    pub approve: BTreeMap<String, Vec<String>>,
     /// If present, only these tools are offered, as far as the other keys permit.
     #[serde(with = "As::<Vec<Text>>", skip_serializing_if = "is_default")]
     pub tools: Option<Vec<String>>,
@@ -99,6 +105,7 @@ impl McpServer {
             max_concurrent_calls: Self::MAX_CONCURRENT_CALLS,
             read_only: Vec::new(),
             allow: Vec::new(),
+            approve: BTreeMap::new(),
             tools: None,
             deny: Vec::new(),
             trust_hints: true,
@@ -125,6 +132,7 @@ impl McpServer {
 
     fn check(&mut self, field: &Field<'_>) {
         self.transport.check(field, self.scope);
+        self.check_approve(field);
         if let Some(fault) = about_fault(&self.about) {
             field.at("about").fault(fault.to_owned());
         }

@@ -76,6 +76,9 @@ pub struct WebAllow {
     /// May submit an alert.
     #[serde(with = "As::<Vec<Text>>", skip_serializing_if = "is_default")]
     pub submit: Vec<String>,
+    /// May judge analyses that have ended.
+    #[serde(with = "As::<Vec<Text>>", skip_serializing_if = "is_default")]
+    pub judge: Vec<String>,
     /// May see the requests to models, which have the instructions of operators. By default every reader.
     #[serde(with = "As::<Vec<Text>>", skip_serializing_if = "is_everyone")]
     pub prompts: Vec<String>,
@@ -92,6 +95,7 @@ impl Default for WebAllow {
             cancel: none(),
             rerun: none(),
             submit: none(),
+            judge: none(),
             prompts: everyone(),
             system: none(),
         }
@@ -137,7 +141,7 @@ mod tests {
     fn the_section_is_read_and_unknown_values_are_refused() {
         assert_eq!(read(""), Ok(Web::default()));
         let text = "web: {public_url: 'https://tarsy.example.com/', hosts: [tarsy-web.ns.svc], auth: proxy, proxy_headers: x-auth-request, \
-                    allow: {ask: ['*'], cancel: [sre], rerun: [sre], submit: [ops], prompts: [], system: [ops]}, connections: 10}";
+                    allow: {ask: ['*'], cancel: [sre], rerun: [sre], submit: [ops], judge: [dev], prompts: [], system: [ops]}, connections: 10}";
         let expected = Web {
             public_url: PublicUrl::parse("https://tarsy.example.com/"),
             hosts: vec!["tarsy-web.ns.svc".to_owned()],
@@ -148,6 +152,7 @@ mod tests {
                 cancel: vec!["sre".to_owned()],
                 rerun: vec!["sre".to_owned()],
                 submit: vec!["ops".to_owned()],
+                judge: vec!["dev".to_owned()],
                 prompts: Vec::new(),
                 system: vec!["ops".to_owned()],
             },

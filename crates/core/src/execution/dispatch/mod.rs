@@ -133,7 +133,7 @@ pub fn plan_of(parent: &AgentPlan, name: &str, task: &str) -> Option<AgentPlan> 
     plan.name.clone_from(&agent.name);
     plan.user_prompt = with_task(&plan.user_prompt, task);
     plan.tools
-        .retain(|tool| tool.read_only && tool.name != TOOL);
+        .retain(|tool| tool.only_reads() && tool.name != TOOL);
     plan.sub_agents.clear();
     Some(plan)
 }

@@ -137,7 +137,10 @@ fn settle(state: &mut State) -> Vec<String> {
                     .map(|call| answered(state.plan().strategy, call, ToolOutput::default()))
                     .collect()
             }
-            other @ (Decision::CallModel(_) | Decision::Summarise(_) | Decision::Done(_)) => {
+            other @ (Decision::CallModel(_)
+            | Decision::Wait(_)
+            | Decision::Summarise(_)
+            | Decision::Done(_)) => {
                 panic!("{other:?}")
             }
         };

@@ -5,6 +5,7 @@
 
 mod about;
 mod alert_updated;
+mod approval;
 mod dispatched;
 mod finish;
 mod loaded_skills;
@@ -26,6 +27,7 @@ use crate::review::Review;
 pub use crate::summary::{Mark, with_text};
 pub use about::{About, Fault};
 pub use alert_updated::AlertUpdated;
+pub use approval::{ApprovalEnded, ApprovalOutcome, ApprovalRequested, AskFault};
 pub use dispatched::{Dispatched, Spent};
 pub use finish::Finish;
 pub use loaded_skills::LoadedSkills;
@@ -75,7 +77,8 @@ pub enum Entry {
     /// Fact: such a call was sent and its outcome is unknown; it is never sent again.
     Lost { call_id: String },
     /// Fact: the database lost commits, and these calls of the lost steps may have been sent. Every open call that may
-    /// change something counts as sent, and so does the next call with the same identity as one of these.
+    /// change something counts as sent, unless a person decides about it; and so does the open or the next call with
+    /// the same identity as one of these.
     SentBefore {
         /// Number of the loss within the session, from 1.
         recovery: u32,
@@ -83,6 +86,12 @@ pub enum Entry {
     },
     /// Fact: a sub-agent begins.
     Dispatched(Box<Dispatched>),
+    /// Fact: a call waits for a person.
+    ApprovalRequested(Box<ApprovalRequested>),
+    /// Fact: a call waits for a person no longer, or is not asked about.
+    ApprovalEnded(Box<ApprovalEnded>),
+    /// The time that calls have waited, and the words of people: a message to the model.
+    AfterWait { content: String },
     /// Fact: the execution continues with another of the plan's providers.
     Switched {
         /// Index into the plan's providers.
@@ -234,7 +243,8 @@ pub struct ToolCall {
     pub tool: String,
     /// A JSON object as a string: the text of the model where it wrote JSON.
     pub arguments: String,
-    /// Whether the frozen plan calls the tool read-only; the current tool list of the server does not matter.
+    /// Whether the frozen plan calls the tool read-only and no person decides about its calls; the current tool list of
+    /// the server does not matter.
     pub read_only: bool,
 }
 
@@ -311,7 +321,8 @@ impl Entry {
         }
     }
 
-    /// The text of this message that the model did not write and may quote: the alert, or a tool's result.
+    /// The text of this message that the model did not write and may quote: the alert, a tool's result, or words of a
+    /// person who decided about a call.
     pub(super) fn text_from_outside(&self) -> Option<&str> {
         if let Self::Prompt {
             role: Role::User,
@@ -319,7 +330,8 @@ impl Entry {
         }
         | Self::ToolResult(ToolResult { content, .. })
         | Self::Observation(ToolResult { content, .. })
-        | Self::AlertUpdated(AlertUpdated { content, .. }) = self
+        | Self::AlertUpdated(AlertUpdated { content, .. })
+        | Self::AfterWait { content } = self
         {
             Some(content)
         } else {
@@ -333,14 +345,17 @@ impl Entry {
             Self::Prompt { role, .. } => Some(*role),
             Self::Answer(_) => Some(Role::Assistant),
             Self::ToolResult(_) => Some(Role::Tool),
-            Self::Observation(_) | Self::Feedback { .. } | Self::AlertUpdated(_) => {
-                Some(Role::User)
-            }
+            Self::Observation(_)
+            | Self::Feedback { .. }
+            | Self::AlertUpdated(_)
+            | Self::AfterWait { .. } => Some(Role::User),
             Self::Failed { .. }
             | Self::Started { .. }
             | Self::Lost { .. }
             | Self::SentBefore { .. }
             | Self::Dispatched(_)
+            | Self::ApprovalRequested(_)
+            | Self::ApprovalEnded(_)
             | Self::Switched { .. }
             | Self::Concluding { .. }
             | Self::Elided { .. }
@@ -433,7 +448,7 @@ impl Entry {
         }
     }
 
-    /// The call that this entry starts, loses or dispatches, or has the result or its summary of.
+    /// The call that this entry asks about, starts, loses or dispatches, or has the result or its summary of.
     pub fn call_id(&self) -> Option<&str> {
         if let Self::Dispatched(dispatched) = self {
             return Some(&dispatched.call_id);
@@ -443,6 +458,12 @@ impl Entry {
         }
         if let Self::Started { call_id } | Self::Lost { call_id } = self {
             return Some(call_id);
+        }
+        if let Self::ApprovalRequested(requested) = self {
+            return Some(&requested.call_id);
+        }
+        if let Self::ApprovalEnded(ended) = self {
+            return Some(&ended.call_id);
         }
         self.result().map(|result| result.call_id.as_str())
     }

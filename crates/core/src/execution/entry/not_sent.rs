@@ -21,6 +21,10 @@ pub enum NotSent {
     Masked,
     /// The agent has no such tool.
     UnknownTool,
+    /// A person has not approved it in time, or could not judge it.
+    NotApproved,
+    /// Operators have frozen all changes.
+    Frozen,
     /// The provider has refused the tool.
     #[serde(rename = "refused_by_provider")]
     #[strum(serialize = "refused_by_provider")]

@@ -37,6 +37,8 @@ pub enum StopReason {
     CutAnswers,
     /// The time of the session is used up but for the part that is kept for a conclusion.
     TimeBudget,
+    /// A call waited for a person until its request expired, and its policy wants a conclusion then.
+    ApprovalExpired,
 }
 
 crate::words!(pub StopReason);

@@ -167,6 +167,7 @@ fn a_model_with_bound_tools_gets_the_outcome_in_a_tool_result() {
         description: String::new(),
         parameters_schema: "{}".into(),
         read_only: true,
+        approval: None,
     });
     let unknown = "Error: unknown tool 'k8s.got'. Available tools: k8s.get, k8s.top";
     assert_eq!(

@@ -1,6 +1,6 @@
 //! The calls of the last answer: open calls, the limit of calls, and the arguments to send.
 
-use super::{OpenCall, State};
+use super::{Approval, OpenCall, State};
 use crate::execution::entry::ToolCall;
 use crate::execution::repeats::identity;
 use crate::execution::unmasked::Arguments;
@@ -37,6 +37,21 @@ impl State {
             0 => usize::MAX,
             max => max.saturating_sub(self.asked.saturating_sub(self.open.len())),
         }
+    }
+
+    /// Open calls after a loss of commits: each that may change something may have been sent. One that a person decides
+    /// about was sent only if it is among the calls of the loss, which were approved.
+    pub(super) fn start_open_calls(&mut self) {
+        let mut open = std::mem::take(&mut self.open);
+        for open in open.iter_mut().filter(|open| !open.started) {
+            open.started = match open.approval {
+                Approval::NotNeeded => !open.call.read_only,
+                Approval::Needed | Approval::Asked { .. } | Approval::Refused(_) => {
+                    self.take_sent_before(&open.call)
+                }
+            };
+        }
+        self.open = open;
     }
 
     /// Whether a step whose commit was lost may have sent this call. Each such call matches once.

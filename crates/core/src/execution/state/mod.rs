@@ -4,6 +4,7 @@
 //! machine leads to the same decision.
 
 mod answers;
+mod approvals;
 mod calls;
 mod citable;
 mod messages;
@@ -20,6 +21,9 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 pub use self::answers::AnswerSoFar;
+pub use self::approvals::Approval;
+use self::approvals::EndedRequests;
+pub(crate) use self::approvals::EndedWait;
 pub use self::messages::{MessageForm, MessageSource};
 use super::conversation::RenderOptions;
 use super::entry::{
@@ -70,6 +74,7 @@ pub struct State {
     pub(super) recovery: u32,
     sent_before: Vec<SentCall>,
     original_arguments: OriginalArguments,
+    ended_requests: EndedRequests,
     /// The number of calls in the last answer.
     asked: usize,
     concluding: Option<Concluding>,
@@ -96,6 +101,7 @@ pub struct OpenCall {
     pub call: ToolCall,
     /// Whether the call may have been sent.
     pub started: bool,
+    pub approval: Approval,
 }
 
 /// Consecutive time-outs. An answer of the model or of a tool resets the count, so one batch of calls counts once.
@@ -159,8 +165,14 @@ impl State {
         if let Entry::Answer(answer) = &mut entry {
             self.original_arguments = OriginalArguments::take(answer);
         }
+        // The event of a request is no result.
+        let event_of_result = if entry.result().is_some() {
+            event
+        } else {
+            None
+        };
         let options = RenderOptions {
-            event,
+            event: event_of_result,
             has_effect: self.may_have_changed_something(&entry),
             form: self.plan.result_form,
             read_back: self.read_back(&entry),
@@ -206,12 +218,13 @@ impl State {
             Entry::SentBefore { recovery, calls } => {
                 self.recovery = *recovery;
                 self.sent_before.extend(calls.iter().cloned());
-                for open in self.open.iter_mut().filter(|open| !open.call.read_only) {
-                    open.started = true;
-                }
+                self.start_open_calls();
             }
             // Its call stays open until its result.
             Entry::Dispatched(_) => {}
+            Entry::ApprovalRequested(asked) => self.add_request(&asked.call_id, event),
+            Entry::ApprovalEnded(ended) => self.end_request(ended),
+            Entry::AfterWait { .. } => self.tell_waits(),
             Entry::Switched { provider } => self.switch(*provider),
             Entry::Concluding { reason } => {
                 self.concluding = Some(Concluding {
@@ -297,6 +310,7 @@ impl State {
         self.open = calls
             .map(|call| OpenCall {
                 started: self.take_sent_before(&call),
+                approval: self.approval_of(&call),
                 call,
             })
             .collect();
@@ -332,6 +346,11 @@ impl State {
     /// The event numbers of the results, as the model sees them.
     pub fn events(&self) -> impl Iterator<Item = u32> {
         self.options.iter().filter_map(|options| options.event)
+    }
+
+    /// The event of the result that each entry is, in their order; `None` for any other entry.
+    pub(crate) fn event_of_entries(&self) -> impl Iterator<Item = Option<u32>> {
+        self.options.iter().map(|options| options.event)
     }
 
     /// The journal so far.

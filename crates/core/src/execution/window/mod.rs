@@ -186,6 +186,9 @@ impl Window {
             | Entry::Lost { .. }
             | Entry::SentBefore { .. }
             | Entry::Dispatched(_)
+            | Entry::ApprovalRequested(_)
+            | Entry::ApprovalEnded(_)
+            | Entry::AfterWait { .. }
             | Entry::Summarised(_)
             | Entry::Stopped { .. }
             | Entry::Ended { .. } => {}

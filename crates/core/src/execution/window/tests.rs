@@ -23,6 +23,7 @@ fn plan(strategy: Strategy, context_window: u64, max_iterations: u32) -> Arc<Age
         description: "Reads a page.".to_owned(),
         parameters_schema: String::new(),
         read_only: true,
+        approval: None,
     };
     let mut plan = agent_plan(strategy, vec![tool]);
     plan.limits.max_iterations = max_iterations;
@@ -64,7 +65,7 @@ impl WindowedModel {
                     calls.iter().map(|call| self.result(&state, call)).collect()
                 }
                 Decision::Summarise(_) => panic!("no summaries"),
-                Decision::Await(_) => panic!("no sub-agents"),
+                Decision::Await(_) | Decision::Wait(_) => panic!("no sub-agents"),
             };
             for entry in entries {
                 let is_result = matches!(entry, Entry::ToolResult(_) | Entry::Observation(_));

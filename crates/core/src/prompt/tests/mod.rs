@@ -365,3 +365,20 @@ fn the_word_of_an_alert_for_its_severity_stands_beside_it() {
         );
     }
 }
+
+#[test]
+fn an_agent_knows_the_tools_whose_calls_a_person_approves() {
+    let waiting = testing::approved_tool("k8s.restart");
+    let of = |strategy, tools: &[ToolSpec]| system(&briefing(strategy, "Be brief.", tools));
+    let only = [testing::read_only_tool("k8s.get"), waiting.clone()];
+    let native = of(Strategy::NativeThinking, &only);
+    assert!(native.contains("only after a person approves the call: k8s__restart. You may"));
+    assert!(native.contains("but for those of the section \"Calls that a person approves\"."));
+    assert!(of(Strategy::React, &only).contains("approves the call: k8s.restart. You may"));
+    let both = [testing::changing_tool("k8s.patch"), waiting];
+    let both = of(Strategy::NativeThinking, &both);
+    assert!(both.contains("which may change something: k8s__patch."));
+    assert!(both.contains("Calls of some more tools wait for a person"));
+    let none = [testing::changing_tool("k8s.patch")];
+    assert!(!of(Strategy::NativeThinking, &none).contains("wait for a person"));
+}

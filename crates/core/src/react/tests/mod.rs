@@ -112,6 +112,7 @@ fn a_recovered_name_of_three_parts_must_be_a_known_tool() {
         description: String::new(),
         parameters_schema: "{}".to_owned(),
         read_only: true,
+        approval: None,
     };
     assert_eq!(read(text, None).kind, ReplyKind::Malformed);
     assert_eq!(read(text, Some(&[])).kind, ReplyKind::Malformed);
@@ -304,6 +305,7 @@ fn an_unknown_tool_is_answered_with_the_available_ones() {
         description: description.to_owned(),
         parameters_schema: "{}".to_owned(),
         read_only: true,
+        approval: None,
     };
     let tools = [
         tool("host.df", "Disk space.\nPer file system."),

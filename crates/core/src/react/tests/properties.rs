@@ -149,6 +149,7 @@ fn check_reply(text: &str) -> Result<(), TestCaseError> {
         description: String::new(),
         parameters_schema: "{}".to_owned(),
         read_only,
+        approval: None,
     });
     let quoted = read_within(
         text,

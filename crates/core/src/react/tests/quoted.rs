@@ -17,6 +17,7 @@ fn tools() -> [ToolSpec; 2] {
         description: String::new(),
         parameters_schema: "{}".to_owned(),
         read_only,
+        approval: None,
     })
 }
 

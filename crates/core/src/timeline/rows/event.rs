@@ -48,6 +48,10 @@ pub(super) fn row(event: &TimelineEvent, tool: Option<String>, charset: Charset)
         EventType::ProviderFallback => {
             Row::line(Kind::Fallback, "fallback", &content).toned(Tone::Caution)
         }
+        EventType::ApprovalRequested => Row::line(Kind::Wait, "waits for a person", &content),
+        EventType::ApprovalEnded => Row::line(Kind::Wait, "wait ended", &content),
+        EventType::ApprovalDecided => Row::line(Kind::Wait, "decision", &content),
+        EventType::SessionWaiting => Row::line(Kind::Wait, "waiting", &content),
         EventType::SessionStarted => session::started(&meta, &content),
         EventType::SessionResumed => session::resumed(&meta, &content),
         EventType::StageStarted => session::stage(event, &meta, Kind::Start, "started"),

@@ -150,6 +150,7 @@ pub enum Kind {
     Resumed,
     Fallback,
     Joined,
+    Wait,
     End,
     Unknown,
 }
@@ -169,6 +170,7 @@ impl Kind {
             Self::Resumed => ("↻", "@"),
             Self::Fallback => ("⇄", "%"),
             Self::Joined => ("+", "+"),
+            Self::Wait => ("◷", ":"),
             Self::End => ("■", "."),
             Self::Unknown => ("·", "-"),
         };

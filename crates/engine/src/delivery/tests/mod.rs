@@ -2,5 +2,6 @@
 
 mod dispatch;
 mod inherit;
+mod parked;
 mod admit;
 mod burst;

@@ -3,8 +3,8 @@
 //! Both only remove tools: what the configuration does not offer to an agent of the chain stays out of reach.
 
 use super::agent_tools::agent_tools;
+use super::callable::callable;
 use super::error::PlanError;
-use super::planner::callable;
 use super::route::Route;
 use super::stage_agents::all_agents;
 use crate::ports::Listing;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 pub(super) use self::sub_agents::SubAgents;
 use super::agent_tools::{AgentTools, agent_tools, servers_for};
+use super::callable::callable;
 use super::error::{PlanError, undefined};
 use super::past;
 use super::presentation;
@@ -27,8 +28,9 @@ use tarsy_core::alert::Alert;
 use tarsy_core::load_skill;
 use tarsy_core::missing_tools::{without_servers, without_tools};
 use tarsy_core::plan::{
-    AgentPlan, AnswerCheck, FORMAT_VERSION, Limits, Plan, ProviderPlan, REVIEW_VERSION, ResultForm,
-    SUB_AGENTS_VERSION, StagePlan, Strategy, SuccessPolicy, ToolNames, ToolSpec,
+    APPROVALS_VERSION, AgentPlan, AnswerCheck, FORMAT_VERSION, Limits, Plan, ProviderPlan,
+    REVIEW_VERSION, ResultForm, SUB_AGENTS_VERSION, StagePlan, Strategy, SuccessPolicy, ToolNames,
+    ToolSpec,
 };
 use tarsy_core::prompt::{Briefing, PromptOptions, Prompts, ServerAbout, prompts};
 use tarsy_core::read_result;
@@ -105,9 +107,12 @@ pub fn plan(
 }
 
 /// The lowest version that can run these stages.
-fn version(stages: &[StagePlan]) -> u32 {
-    let mut agents = stages.iter().flat_map(|stage| &stage.agents);
-    if agents.any(|agent| !agent.sub_agents.is_empty()) {
+pub(super) fn version(stages: &[StagePlan]) -> u32 {
+    let agents = || stages.iter().flat_map(|stage| &stage.agents);
+    let mut tools = agents().flat_map(|agent| &agent.tools);
+    if tools.any(|tool| tool.approval.is_some()) {
+        APPROVALS_VERSION
+    } else if agents().any(|agent| !agent.sub_agents.is_empty()) {
         SUB_AGENTS_VERSION
     } else if stages.iter().any(|stage| stage.review.is_some()) {
         REVIEW_VERSION
@@ -306,30 +311,6 @@ pub(super) fn names_of(unavailable: &[Unavailable]) -> Vec<String> {
         .iter()
         .map(|unavailable| unavailable.server.clone())
         .collect()
-}
-
-/// The tools that are read-only, by the server's declaration or by the configuration, and those that the configuration
-/// allows; sorted, each name once.
-pub(super) fn callable(config: &Config, listing: &Listing) -> Listing {
-    let mut tools = Vec::new();
-    for tool in &listing.tools {
-        let server = config.mcp_servers.get(tool.server());
-        let is_in = |names: &[String]| names.iter().any(|known| known == tool.tool());
-        let read_only = tool.read_only || server.is_some_and(|server| is_in(&server.read_only));
-        let allowed = server.is_some_and(|server| is_in(&server.allow));
-        if read_only || allowed {
-            tools.push(ToolSpec {
-                read_only,
-                ..tool.clone()
-            });
-        }
-    }
-    tools.sort_by(|a, b| a.name.cmp(&b.name));
-    tools.dedup_by(|a, b| a.name == b.name);
-    Listing {
-        tools,
-        unavailable: listing.unavailable.clone(),
-    }
 }
 
 #[cfg(test)]

@@ -354,3 +354,27 @@ fn the_prompts_follow_the_keys_of_provider_server_and_agent() {
     let native = planned("", "", "several_actions: true");
     assert_eq!(native, plain);
 }
+
+#[test]
+fn a_plan_with_a_tool_that_needs_approval_has_the_version_of_approvals() {
+    let listing = Listing {
+        tools: vec![changing_tool("k8s.restart"), read_only_tool("k8s.get")],
+        ..Listing::default()
+    };
+    let planned = |text: &str| {
+        let config = Config::parse("f", text, &|_| None).unwrap();
+        let route = choose(&config, "Http5xx", None).unwrap();
+        let alert = alert("Http5xx");
+        plan(&config, &route, &alert, &listing, &Material::default()).unwrap()
+    };
+    let allowed = planned(CONFIG);
+    assert_eq!(allowed.version, FORMAT_VERSION);
+    let approved = CONFIG.replace("allow: [restart]", "approve: [restart]");
+    let approved = planned(&format!(
+        "{approved}approvals: {{policies: {{default: {{approvers: [sre]}}}}}}\n"
+    ));
+    assert_eq!(approved.version, APPROVALS_VERSION);
+    let tool = approved.stages[0].agents[0].tool("k8s.restart").unwrap();
+    let policy = tool.approval.as_ref().map(|rule| rule.policy.as_str());
+    assert_eq!((tool.read_only, policy), (false, Some("default")));
+}

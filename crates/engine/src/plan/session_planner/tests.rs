@@ -87,6 +87,7 @@ async fn earlier_investigations_stand_in_the_prompt_and_the_first_event_counts_t
         severity: None,
         summary: Some("Cause: logs".to_owned()),
         mark: None,
+        verdict: None,
     };
     let planned = async |past| {
         let background = async {

@@ -21,9 +21,11 @@ pub(super) fn is_before_call(decision: &Decision) -> bool {
         Decision::Append(entries) => entries
             .iter()
             .any(|entry| matches!(entry, Entry::Concluding { .. })),
-        Decision::RunTools(_) | Decision::Await(_) | Decision::Summarise(_) | Decision::Done(_) => {
-            false
-        }
+        Decision::RunTools(_)
+        | Decision::Await(_)
+        | Decision::Wait(_)
+        | Decision::Summarise(_)
+        | Decision::Done(_) => false,
     }
 }
 

@@ -5,11 +5,12 @@ use std::time::Duration;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::approvals::closed_by;
 use super::{Execution, sub_agents};
 use crate::ports::{Appended, Checkpoint, ExecutionRecord, Feed, Journal, RunStatus, StoreError};
 use crate::run::control::{Interrupted, ReleaseReason, STORE_BOUND};
 use crate::run::instruments;
-use crate::run::performed::{Performed, now};
+use crate::run::performed::{Performed, Written, now};
 use crate::world::World;
 use tarsy_core::execution::decide::Purpose;
 use tarsy_core::execution::entry::{Entry, Outcome};
@@ -43,10 +44,19 @@ impl<W: World> Execution<W> {
         }
     }
 
-    /// Commits one checkpoint. While the store is unavailable the checkpoint is kept and written again, until the
-    /// store commits or refuses it, the lease is lost or the run is stopped: a short outage costs no model's answer.
-    /// A store that answers, but does not finish this write, ends the run after some tries.
+    /// Commits one checkpoint that rests on no decision of people, as [`write`](Self::write) does.
     pub(super) async fn commit(&mut self, performed: Performed) -> Result<(), Interrupted> {
+        match self.write(performed).await? {
+            Written::Committed => Ok(()),
+            Written::Undecided(error) => Err(ReleaseReason::Incompatible(error).into()),
+        }
+    }
+
+    /// Commits one checkpoint, unless the store lacks the decision of people that permits it. While the store is
+    /// unavailable the checkpoint is kept and written again, until the store commits or refuses it, the lease is lost
+    /// or the run is stopped: a short outage costs no model's answer. A store that answers, but does not finish this
+    /// write, ends the run after some tries.
+    pub(super) async fn write(&mut self, performed: Performed) -> Result<Written, Interrupted> {
         // Made once: a repeated write has the same id and number, so the store commits it at most once.
         let checkpoint = self.checkpoint(performed);
         let began = Instant::now();
@@ -65,6 +75,7 @@ impl<W: World> Execution<W> {
                 Err(StoreError::Unavailable(error)) => {
                     self.pause_write(checkpoint.number, error).await?
                 }
+                Err(StoreError::Undecided(error)) => return Ok(Written::Undecided(error)),
                 Err(error) => {
                     if matches!(error, StoreError::Behind(_)) {
                         self.remember().await;
@@ -115,7 +126,7 @@ impl<W: World> Execution<W> {
         if has_events {
             self.ports.feed.committed(self.lease.session_id);
         }
-        Ok(())
+        Ok(Written::Committed)
     }
 
     /// Stores the calls that this run has sent: the store has lost steps, and only this run knows all their calls.
@@ -139,7 +150,10 @@ impl<W: World> Execution<W> {
             measured,
             model_calls,
             tool_calls,
+            asked,
+            seen,
         } = performed;
+        let closed = closed_by(&self.state, &entries, seen);
         let events = project(&self.state, &entries, &measured);
         let answers = model_calls
             .iter()
@@ -167,6 +181,8 @@ impl<W: World> Execution<W> {
             model_calls,
             tool_calls,
             sub_agents,
+            asked,
+            closed,
         }
     }
 }

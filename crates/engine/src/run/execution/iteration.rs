@@ -33,7 +33,7 @@ struct Open {
     provider: usize,
     /// The entries from this index on belong to it.
     first_entry: usize,
-    /// Whether an earlier owner of the session has begun it, so that its duration is unknown.
+    /// Whether an earlier owner of the session has begun it, or it has waited for people: its duration is unknown.
     is_resumed: bool,
 }
 
@@ -42,7 +42,7 @@ impl Iteration {
     pub(super) fn resumed(state: &State) -> Self {
         let is_running = matches!(
             decide(state),
-            Decision::RunTools(_) | Decision::Await(_) | Decision::Summarise(_)
+            Decision::RunTools(_) | Decision::Await(_) | Decision::Wait(_) | Decision::Summarise(_)
         );
         let answer = state
             .entries()
@@ -78,6 +78,15 @@ impl Iteration {
                 first_entry: state.entries().len(),
                 is_resumed: false,
             }),
+        }
+    }
+
+    /// The time of the iteration begins anew after a wait for people, and its duration is not recorded.
+    pub(super) fn begin_anew(&mut self, allowed: Duration) {
+        self.began = Instant::now();
+        self.allowed = allowed;
+        if let Some(open) = &mut self.open {
+            open.is_resumed = true;
         }
     }
 

@@ -1,5 +1,6 @@
 //! The loop of one execution, the same for every strategy: decide, perform, append, apply.
 
+mod approvals;
 mod attempts;
 mod before_call;
 mod commit;
@@ -7,6 +8,7 @@ mod iteration;
 mod sub_agents;
 mod summaries;
 mod time_budget;
+mod tools;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +16,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
+pub(super) use self::approvals::WaitingRoom;
 use self::attempts::Attempts;
 use self::iteration::Iteration;
 pub(super) use self::time_budget::SHORTEST_CONCLUSION;
@@ -23,7 +26,6 @@ use super::deltas::Deltas;
 use super::instruments::Ids;
 use super::performed::{Performed, millis};
 use super::progress::{EndedExecution, ExecutionTotals};
-use super::tool_calls::Batch;
 use super::{instruments, model_retry, native};
 use crate::ports::{
     CallFailure, ExecutionRecord, Journal, Lease, Model, ModelCallRecord, ModelError, ModelRequest,
@@ -34,7 +36,7 @@ use crate::world::{Ports, World};
 use tarsy_core::alert::policy::OnResolved;
 use tarsy_core::chain::Reserve;
 use tarsy_core::execution::decide::{Decision, ModelCall, Purpose, decide};
-use tarsy_core::execution::entry::{Answer, Entry, ToolCall};
+use tarsy_core::execution::entry::{Answer, Entry};
 use tarsy_core::execution::recovery::{self, Recovery};
 use tarsy_core::execution::results::CallError;
 use tarsy_core::execution::state::State;
@@ -69,6 +71,10 @@ pub(super) struct Execution<W: World> {
     retry_at: Option<Instant>,
     /// The executions of sub-agents that an earlier run has dispatched, as the store had them then.
     sub_agents: Vec<ExecutionRecord>,
+    /// The executions of its stage that wait for people.
+    room: Arc<WaitingRoom>,
+    /// The requests that may be open in all sessions.
+    max_open: u32,
 }
 
 /// The outcome of one model call.
@@ -94,6 +100,10 @@ pub(super) struct Assignment {
     pub(super) reserve: Reserve,
     /// The executions of sub-agents that it has dispatched.
     pub(super) sub_agents: Vec<ExecutionRecord>,
+    /// The executions of its stage that wait for people.
+    pub(super) room: Arc<WaitingRoom>,
+    /// The requests for approvals that may be open in all sessions.
+    pub(super) max_open: u32,
 }
 
 impl<W: World> Execution<W> {
@@ -129,6 +139,8 @@ impl<W: World> Execution<W> {
             on_resolved: assignment.on_resolved,
             owed: recovery::owed(&state, id, &assignment.recoveries),
             sub_agents: assignment.sub_agents,
+            room: assignment.room,
+            max_open: assignment.max_open,
             iteration,
             attempts: Attempts::new(&state, recorded),
             attempt: 1,
@@ -178,13 +190,22 @@ impl<W: World> Execution<W> {
                         record: self.record,
                     });
                 }
-                Decision::Append(entries) => self.append(entries).instrument(span).await?,
+                Decision::Append(entries) => {
+                    Box::pin(self.append_decided(entries))
+                        .instrument(span)
+                        .await?
+                }
                 Decision::CallModel(call) => self.call_model(call).await?,
                 Decision::RunTools(calls) => {
                     Box::pin(self.run_tools(calls)).instrument(span).await?
                 }
                 Decision::Await(awaited) => {
                     Box::pin(self.await_sub_agents(awaited))
+                        .instrument(span)
+                        .await?
+                }
+                Decision::Wait(asked) => {
+                    Box::pin(self.wait_for_people(asked))
                         .instrument(span)
                         .await?
                 }
@@ -446,46 +467,6 @@ impl<W: World> Execution<W> {
 
     fn iteration_timeout(&self) -> Duration {
         Duration::from_millis(self.state.plan().limits.iteration_timeout_ms)
-    }
-
-    /// Runs the calls of one decision and commits their results.
-    async fn run_tools(&mut self, calls: Vec<ToolCall>) -> Result<(), Interrupted> {
-        self.control.permit()?;
-        let remaining = self.remaining();
-        let deadline = Instant::now() + remaining;
-        // A call that may change something is recorded before it is sent: after a crash it counts as lost and is not
-        // sent again.
-        if let [call] = calls.as_slice()
-            && !call.read_only
-            && !remaining.is_zero()
-        {
-            self.append(vec![Entry::Started {
-                call_id: call.id.clone(),
-            }])
-            .await?;
-        }
-        let batch = Batch {
-            tools: &*self.ports.tools,
-            journal: &*self.ports.journal,
-            lease: self.lease,
-            control: &self.control,
-            state: &self.state,
-            deadline,
-            soft_deadline: self.time.map(|time| time.soft),
-        };
-        let requested = calls.len();
-        let began = Instant::now();
-        let Some(performed) = batch.run(calls).await? else {
-            return Ok(());
-        };
-        instruments::tools_ended(
-            self.ids(),
-            self.state.iteration(),
-            requested,
-            &performed.tool_calls,
-            began.elapsed(),
-        );
-        self.commit(performed).await
     }
 
     /// The ids for log lines.

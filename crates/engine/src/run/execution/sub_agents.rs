@@ -162,6 +162,8 @@ impl<W: World> Execution<W> {
                 later: Duration::ZERO,
             },
             sub_agents: Vec::new(),
+            room: Arc::clone(&self.room),
+            max_open: self.max_open,
         })
     }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::ports::{Lease, Listing, SessionAfterRun, ToolReply, ToolRequest, Tools};
+use crate::ports::{
+    Fit, Lease, Listing, SessionAfterRun, ToolMatch, ToolReply, ToolRequest, Tools,
+};
 use crate::run::masked::*;
 use crate::run::session::LeasedSession;
 use crate::run::tests::control;
@@ -13,8 +15,8 @@ use crate::testing::{
     FakeQueue, FakeSessions, Scene,
 };
 use crate::world::{Ports, World};
-use tarsy_core::execution::entry::Entry;
-use tarsy_core::plan::Strategy;
+use tarsy_core::execution::entry::{Entry, ToolCall};
+use tarsy_core::plan::{Strategy, ToolSpec};
 use tarsy_core::timeline::EventType;
 
 const SECRET: &str = "s3cret-0f-the-m0del";
@@ -82,6 +84,14 @@ impl Tools for Noting {
         }
     }
 
+    async fn fit(&self, call: &ToolCall, _spec: &ToolSpec) -> Fit {
+        Fit::Arguments(call.arguments.clone())
+    }
+
+    async fn compare(&self, _spec: &ToolSpec) -> ToolMatch {
+        ToolMatch::Same
+    }
+
     fn run_ended(&self, _lease: Lease, _session: SessionAfterRun) {}
 }
 
@@ -138,6 +148,7 @@ impl Play {
             lease,
             control: control(),
             opened: None,
+            max_open: 1_000,
         }
         .run()
         .await

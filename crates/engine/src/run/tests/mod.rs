@@ -1,5 +1,6 @@
 //! Tests of runs over fakes of the ports, in paused time.
 
+mod approvals;
 mod attempts;
 mod alert_updates;
 mod chains;
@@ -42,6 +43,7 @@ async fn run(scene: &Scene, control: Control) -> Result<(), Interrupted> {
         lease: scene.lease(),
         control,
         opened: None,
+        max_open: 1_000,
     }
     .run()
     .await

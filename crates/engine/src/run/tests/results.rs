@@ -382,6 +382,7 @@ async fn a_model_finds_earlier_investigations_whichever_worker_goes_on() {
         severity: Some(Severity::High),
         summary: Some("Cause: logs\nSure: likely".to_owned()),
         mark: None,
+        verdict: None,
     };
     let made = || {
         let turns = vec![

@@ -344,6 +344,7 @@ async fn a_superseded_worker_ends_without_a_write() {
         lease: scene.lease(),
         control: control(),
         opened: None,
+        max_open: 1_000,
     };
     scene.disk().epoch = 2;
     assert_eq!(stale.run().await, Err(Interrupted::LeaseLost));

@@ -255,7 +255,7 @@ pub(super) fn record_answer(
     );
 }
 
-fn not_run(reason: &'static str) {
+pub(super) fn not_run(reason: &'static str) {
     metrics::counter!("tarsy_tool_calls_not_run_total", "reason" => reason).increment(1);
 }
 

@@ -169,6 +169,7 @@ impl<W: World> LeaseRenewal<W> {
             } => {
                 run.control.renewed(asked_at);
                 run.control.has_updates(updates);
+                run.control.has_events(last_seq);
                 if cancel_requested {
                     run.control.cancel();
                 }

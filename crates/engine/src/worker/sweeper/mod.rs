@@ -217,6 +217,7 @@ impl<W: World> Sweeper<W> {
             Claim::Ended { settled: false } => {}
             Claim::Ended { settled: true }
             | Claim::Busy(_)
+            | Claim::Waiting
             | Claim::Incompatible
             | Claim::Unknown => return Ok(()),
         }
@@ -253,8 +254,8 @@ impl<W: World> Sweeper<W> {
                 tracing::debug!(%session_id, "session not ended yet: {why}");
                 ports.sessions.release(claimed.lease, why.as_str()).await?;
             }
-            // Another worker was faster.
-            Err(Interrupted::LeaseLost | Interrupted::Panicked) => {}
+            // Another worker was faster; an end waits for no person.
+            Err(Interrupted::LeaseLost | Interrupted::Panicked | Interrupted::Parked) => {}
         }
         Ok(())
     }

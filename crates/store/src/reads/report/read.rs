@@ -12,11 +12,13 @@ use super::model_calls;
 use crate::call::Operation;
 use crate::connect::Store;
 use crate::error::Error;
+use crate::reads::filter::waits_for_approval;
 use crate::reads::past::{PastSame, same_alert};
 use crate::schema::{
     agent_executions, alert_sessions, alert_updates, alerts, llm_interactions, stages,
     timeline_events, tool_interactions,
 };
+use crate::verdicts::read::of_session;
 use tarsy_core::alert::Severity;
 use tarsy_core::execution::entry::{Mark, StopReason};
 use tarsy_core::ids::SessionId;
@@ -134,11 +136,13 @@ fn read(connection: &mut PgConnection, id: Uuid, mask: &Mask) -> QueryResult<Opt
         .first(connection)
         .optional()?;
     let Some(alert) = alert else { return Ok(None) };
-    let session: Option<SessionRow> = alert_sessions::table
+    let found: Option<(SessionRow, bool)> = alert_sessions::table
         .find(id)
-        .select(SessionRow::as_select())
+        .select((SessionRow::as_select(), waits_for_approval()))
         .first(connection)
         .optional()?;
+    let waits_for_approval = found.as_ref().is_some_and(|(_, waits)| *waits);
+    let session = found.map(|(session, _)| session);
     let parent_id = session.as_ref().and_then(|session| session.parent_id);
     let questions = questions(connection, id)?;
     let seen_before = match &session {
@@ -147,7 +151,11 @@ fn read(connection: &mut PgConnection, id: Uuid, mask: &Mask) -> QueryResult<Opt
     };
     let session = session
         .map(|session| with_parts(connection, id, session))
-        .transpose()?;
+        .transpose()?
+        .map(|session| SessionReport {
+            waits_for_approval,
+            ..session
+        });
     let joined = alerts::table
         .filter(alerts::joined_session_id.eq(id))
         .order(alerts::alert_id)
@@ -249,6 +257,7 @@ fn with_parts(
         finished_at: session.finished_at,
         cancel_requested_at: session.cancel_requested_at,
         status: session.status,
+        waits_for_approval: false,
         stop_reason: session.stop_reason,
         mark: session.mark,
         review: session
@@ -264,6 +273,7 @@ fn with_parts(
         executive_summary: session.executive_summary,
         final_analysis: session.final_analysis,
         citations,
+        verdicts: of_session(connection, id)?,
         error: session.error,
         stages,
         models: models(connection, id)?,

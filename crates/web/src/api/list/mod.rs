@@ -118,12 +118,11 @@ impl ListQuery {
             query: self.clone(),
             faults: Vec::new(),
         };
-        let statuses = checked.words(
-            "status",
-            |query| &mut query.status,
-            &RunStatus::ALL.map(RunStatus::as_str).join(", "),
-            status,
-        );
+        let accepted = RunStatus::ALL.map(RunStatus::as_str).join(", ");
+        let accepted = format!("{accepted}, {WAITING}");
+        let statuses = checked.words("status", |query| &mut query.status, &accepted, status);
+        let waits_for_approval = statuses.contains(&Status::WaitingForApproval);
+        let statuses = statuses.into_iter().filter_map(Status::run).collect();
         let severities = checked.words(
             "severity",
             |query| &mut query.severity,
@@ -165,6 +164,7 @@ impl ListQuery {
         let filter = SessionFilter {
             limit: limit.unwrap_or(DEFAULT_LIMIT),
             statuses,
+            waits_for_approval,
             severities,
             chains,
             sources,
@@ -324,12 +324,33 @@ fn given(text: &str) -> Option<String> {
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
+/// The word for sessions that run and wait for a person.
+pub(crate) const WAITING: &str = "waiting_for_approval";
+
+/// A word of `status`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    Run(RunStatus),
+    WaitingForApproval,
+}
+
+impl Status {
+    fn run(self) -> Option<RunStatus> {
+        match self {
+            Self::Run(status) => Some(status),
+            Self::WaitingForApproval => None,
+        }
+    }
+}
+
 /// `timed-out` is the word of the commands.
-fn status(word: &str) -> Option<RunStatus> {
+fn status(word: &str) -> Option<Status> {
     let word = word.replace('-', "_");
-    RunStatus::ALL
-        .into_iter()
-        .find(|status| status.as_str() == word)
+    if word == WAITING {
+        return Some(Status::WaitingForApproval);
+    }
+    let mut all = RunStatus::ALL.into_iter();
+    all.find(|status| status.as_str() == word).map(Status::Run)
 }
 
 fn limit_of(text: &str) -> Option<u32> {

@@ -28,6 +28,7 @@ fn parameters_are_checked_and_empty_ones_are_absent() {
     let filter = SessionFilter {
         limit: 50,
         statuses: vec![RunStatus::Failed, RunStatus::TimedOut, RunStatus::Running],
+        waits_for_approval: false,
         severities: vec![Severity::High, Severity::Critical],
         chains: vec!["a".to_owned()],
         sources: Vec::new(),

@@ -126,11 +126,11 @@ async fn hidden<B: Backend>(web: &Shared<B>, shown: &Query, now: DateTime<Utc>) 
                 ..Query::default()
             };
             let page = with_questions(&without, part.without.selection(now).page);
-            let statuses = page.filter.statuses.clone();
+            let filter = page.filter.clone();
             let counts = web.backend.counts(page).await.ok()?;
             Some(Hidden {
                 part,
-                count: sum(&counts, &statuses),
+                count: sum(&counts, &filter),
             })
         });
     futures_util::future::join_all(counted)
@@ -140,8 +140,21 @@ async fn hidden<B: Backend>(web: &Shared<B>, shown: &Query, now: DateTime<Utc>) 
         .collect()
 }
 
-/// The number of sessions that have one of these states, or any.
-fn sum(counts: &StatusCounts, statuses: &[RunStatus]) -> i64 {
+/// The number of sessions that have one of the states of a filter, or any.
+fn sum(counts: &StatusCounts, filter: &SessionFilter) -> i64 {
+    let statuses = &filter.statuses;
+    if filter.waits_for_approval && !statuses.contains(&RunStatus::Running) {
+        let rest = SessionFilter {
+            waits_for_approval: false,
+            ..filter.clone()
+        };
+        let rest = if statuses.is_empty() {
+            0
+        } else {
+            sum(counts, &rest)
+        };
+        return counts.waiting_for_approval + rest;
+    }
     let each = [
         (RunStatus::Running, counts.running),
         (RunStatus::Completed, counts.completed),

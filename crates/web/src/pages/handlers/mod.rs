@@ -12,12 +12,14 @@ mod system;
 mod requests;
 mod submit;
 mod settings;
+mod approvals;
+mod verdict;
 
 use axum::Router;
-use axum::extract::{FromRequestParts, Request};
+use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, Uri};
-use axum::middleware::{Next, from_fn};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{get, post};
 use maud::Markup;
@@ -25,7 +27,7 @@ use serde::de::DeserializeOwned;
 
 use crate::api::query;
 use crate::fault::Fault;
-use crate::ports::Backend;
+use crate::ports::{Backend, Notice};
 use crate::rights::Access;
 use crate::shell::response::{error, error_title, html_response};
 use crate::shell::viewer::Viewer;
@@ -36,7 +38,7 @@ use crate::state::Shared;
 type Page = Result<Response, Fault>;
 
 /// The routes of the pages.
-pub(crate) fn routes<B: Backend>() -> Router<Shared<B>> {
+pub(crate) fn routes<B: Backend>(web: &Shared<B>) -> Router<Shared<B>> {
     Router::new()
         .route("/", get(list::show::<B>))
         .route("/sessions/{part}", get(session::show::<B>))
@@ -55,7 +57,14 @@ pub(crate) fn routes<B: Backend>() -> Router<Shared<B>> {
             "/sessions/{part}/rerun",
             get(submit::confirm::<B>).post(submit::rerun::<B>),
         )
+        .route("/sessions/{part}/verdict", post(verdict::judge::<B>))
         .route("/submit", get(submit::show::<B>).post(submit::send::<B>))
+        .route("/approvals", get(approvals::list::<B>))
+        .route("/approvals/freeze", post(approvals::change_freeze::<B>))
+        .route(
+            "/approvals/{part}/{number}",
+            get(approvals::show::<B>).post(approvals::decide::<B>),
+        )
         .route("/s/{part}", get(session::part::<B>))
         .route("/s/{part}/{number}", get(session::part_at::<B>))
         .route("/queue", get(queue::show::<B>))
@@ -64,6 +73,7 @@ pub(crate) fn routes<B: Backend>() -> Router<Shared<B>> {
         .route("/keys/{state}", get(settings::switch_keys))
         .route("/theme/{name}", get(settings::theme))
         .route_layer(from_fn(show_fault))
+        .route_layer(from_fn_with_state(web.clone(), with_notice::<B>))
         // The script reads its stream, so a fault of it is no page.
         .route("/sessions/{part}/live", get(live::show::<B>))
 }
@@ -77,6 +87,17 @@ async fn show_fault(asked: Asked, request: Request, next: Next) -> Response {
     let title = error_title(fault.status());
     let main = error(title, &fault.to_string());
     fault.with_page(asked.page(&Frame::plain(title, NavEntry::Elsewhere), &main))
+}
+
+/// Reads what every page shows about people.
+async fn with_notice<B: Backend>(
+    State(web): State<Shared<B>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let notice = web.backend.notice().await;
+    request.extensions_mut().insert(notice);
+    next.run(request).await
 }
 
 /// A request for a page: the viewer, and the address.
@@ -97,8 +118,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Asked {
             .cloned()
             .ok_or(StatusCode::INTERNAL_SERVER_ERROR)?;
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+        let notice = parts.extensions.get::<Notice>().cloned();
         Ok(Self {
-            viewer: Viewer::new(access, &parts.headers, path),
+            viewer: Viewer {
+                notice: notice.unwrap_or_default(),
+                ..Viewer::new(access, &parts.headers, path)
+            },
             uri: parts.uri.clone(),
             headers: parts.headers.clone(),
         })

@@ -23,13 +23,15 @@ use crate::shell::viewer::Viewer;
 use crate::shell::{self, Frame, NavEntry, Net, split};
 use crate::state::Shared;
 use tarsy_core::ids::SessionId;
-use tarsy_reports::{AlertReport, IdMatch, document};
+use tarsy_reports::{AlertReport, ApprovalFilter, ApprovalRow, IdMatch, Requests, document};
 
 /// A shorter session has no folded ranges.
 const SHORT: u32 = 400;
 /// The number of steps at each end of a session that are never folded.
 const FIRST: u32 = 100;
 const NEWEST: u32 = 300;
+/// A session has fewer requests for approvals.
+const MAX_APPROVALS: u32 = 100;
 /// Events around the one that a short address names.
 const AROUND: u32 = 100;
 
@@ -51,7 +53,8 @@ pub(super) async fn show<B: Backend>(
     let Some(id) = SessionId::parse(&part) else {
         return redirect(&web, &asked, &part, None).await;
     };
-    let Some(report) = web.backend.report(id).await? else {
+    let (report, approvals) = tokio::join!(web.backend.report(id), approvals(&web, id));
+    let Some(report) = report? else {
         return Ok(in_the_queue(&web, &asked, id).await);
     };
     let report = Arc::new(report);
@@ -62,7 +65,10 @@ pub(super) async fn show<B: Backend>(
     let net = if is_open { net(&web) } else { Net::Still };
     let shown = Arc::clone(&report);
     let whole = web.renderer.render(move || {
-        let page = Session::new(&shown, &viewer);
+        let page = Session {
+            approvals: &approvals,
+            ..Session::new(&shown, &viewer)
+        };
         let frame = Frame {
             net,
             live,
@@ -83,6 +89,18 @@ pub(super) async fn show<B: Backend>(
         Some(tag) => cache::tagged(response, tag),
         None => response,
     })
+}
+
+/// The requests for approvals of a session. The page of a session whose requests cannot be read has its answer all the
+/// same.
+async fn approvals<B: Backend>(web: &Shared<B>, session: SessionId) -> Vec<ApprovalRow> {
+    let filter = ApprovalFilter {
+        limit: MAX_APPROVALS,
+        requests: Requests::All,
+        session: Some(session),
+        since: None,
+    };
+    web.backend.approvals(filter).await.unwrap_or_default()
 }
 
 /// The connection of a page that changes by itself.

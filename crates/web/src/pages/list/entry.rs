@@ -8,6 +8,7 @@ use super::List;
 use super::alike::Group;
 use crate::shell::words::{
     NO_TITLE, brief, plain, question_status, sentence, severity, status, time, title,
+    waiting_for_approval,
 };
 use tarsy_core::chain::RunStatus;
 use tarsy_core::readable::format;
@@ -43,6 +44,7 @@ fn single(entry: &SessionEntry, list: &List<'_>) -> Markup {
         li.sr id={ "s-" (entry.line.session_id.short()) } {
             a href={ "/sessions/" (entry.line.session_id) } {
                 @if entry.line.parent_id.is_some() { (question_status(entry.line.status)) }
+                @else if entry.waits_for_approval { (waiting_for_approval()) (severity(entry.line.severity)) }
                 @else { (status(entry.line.status)) (severity(entry.line.severity)) }
                 span.ti { (heading(entry)) }
                 (line(entry))

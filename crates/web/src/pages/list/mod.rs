@@ -9,6 +9,7 @@ use chrono::{DateTime, Datelike as _, NaiveDate, Utc};
 use maud::{Markup, html};
 
 use self::alike::{Group, each, groups};
+use crate::api::WAITING;
 use crate::shell::words::brief;
 use tarsy_core::chain::RunStatus;
 use tarsy_reports::{Facets, SessionEntry, StatusCounts};
@@ -110,8 +111,10 @@ fn tabs(list: &List<'_>) -> Markup {
     let limited = counts
         .map(|counts| counts.limited)
         .filter(|limited| *limited > 0);
-    let tab = |status: Option<RunStatus>, name: &str, count: Option<i64>| {
-        let word = status.map_or("", RunStatus::as_str);
+    let waiting = counts
+        .map(|counts| counts.waiting_for_approval)
+        .filter(|waiting| *waiting > 0);
+    let tab = |word: &str, name: &str, count: Option<i64>| {
         let shown = list.query.filter.status.as_slice();
         let is_current = if word.is_empty() {
             shown.is_empty()
@@ -127,13 +130,14 @@ fn tabs(list: &List<'_>) -> Markup {
     };
     html! {
         nav.seg aria-label="Status" {
-            (tab(None, "All", all))
-            (tab(Some(RunStatus::Running), "Running", counts.map(|counts| counts.running)))
-            (tab(Some(RunStatus::Completed), "Completed", counts.map(|counts| counts.completed)))
-            (tab(Some(RunStatus::Failed), "Failed", counts.map(|counts| counts.failed)))
-            (tab(Some(RunStatus::TimedOut), "Timed out", counts.map(|counts| counts.timed_out)))
-            (tab(Some(RunStatus::Cancelled), "Cancelled", counts.map(|counts| counts.cancelled)))
-            @if limited.is_some() { (tab(Some(RunStatus::Limited), "Limited", limited)) }
+            (tab("", "All", all))
+            (tab(RunStatus::Running.as_str(), "Running", counts.map(|counts| counts.running)))
+            @if waiting.is_some() { (tab(WAITING, "Waiting for approval", waiting)) }
+            (tab(RunStatus::Completed.as_str(), "Completed", counts.map(|counts| counts.completed)))
+            (tab(RunStatus::Failed.as_str(), "Failed", counts.map(|counts| counts.failed)))
+            (tab(RunStatus::TimedOut.as_str(), "Timed out", counts.map(|counts| counts.timed_out)))
+            (tab(RunStatus::Cancelled.as_str(), "Cancelled", counts.map(|counts| counts.cancelled)))
+            @if limited.is_some() { (tab(RunStatus::Limited.as_str(), "Limited", limited)) }
         }
     }
 }

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::Session;
 use super::without_session;
 use crate::pages::submit;
-use crate::shell::words::{brief, moment, plain, severity, status, title};
+use crate::shell::words::{brief, moment, plain, severity, status, title, waiting_for_approval};
 use tarsy_core::chain::RunStatus;
 use tarsy_core::execution::entry::StopReason;
 use tarsy_core::readable::format;
@@ -29,7 +29,9 @@ pub(super) fn head(page: &Session<'_>) -> Markup {
             h1 { (title(page.title())) }
             p.meta {
                 @match &report.session {
-                    Some(session) => { (status(session.status)) (severity(report.severity)) (measures(session, page)) }
+                    Some(session) => {
+                        @if session.waits_for_approval { (waiting_for_approval()) } @else { (status(session.status)) }
+                        (severity(report.severity)) (measures(session, page)) }
                     None => {
                         (without_session::status(report)) (severity(report.severity))
                         span { "received " (moment(report.received_at)) }

@@ -9,19 +9,21 @@ mod sidebar;
 mod lanes;
 mod timeline;
 mod waiting;
+mod verdict;
 
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 
+use super::approvals;
 use super::steps::View;
 use crate::shell::rest_mark;
 use crate::shell::viewer::Viewer;
 use crate::shell::words::NO_TITLE;
 use tarsy_core::chain::RunStatus;
 use tarsy_core::timeline::TimelineEvent;
-use tarsy_reports::{AlertReport, DispositionKind, SessionReport};
+use tarsy_reports::{AlertReport, ApprovalRow, DispositionKind, SessionReport};
 
 pub(crate) use timeline::{range, timeline};
 pub(crate) use waiting::{Waiting, waiting};
@@ -31,6 +33,8 @@ pub(crate) use waiting::{Waiting, waiting};
 pub(crate) struct Session<'a> {
     pub report: &'a AlertReport,
     pub(crate) viewer: &'a Viewer,
+    /// The requests for approvals of its calls.
+    pub approvals: &'a [ApprovalRow],
     pub now: DateTime<Utc>,
 }
 
@@ -64,6 +68,7 @@ impl<'a> Session<'a> {
         Self {
             report,
             viewer,
+            approvals: &[],
             now: Utc::now(),
         }
     }
@@ -101,7 +106,9 @@ pub(crate) fn session(page: &Session<'_>) -> Markup {
         div.cols {
             div.main {
                 div #banner role="status" {}
+                (approvals::of_session(page.approvals, page.now))
                 (answer::section(page))
+                (verdict::section(page))
                 (thread::section(page))
                 (rest_mark())
             }

@@ -57,7 +57,10 @@ fn class(step: &Step<'_>) -> &'static str {
         (_, Kind::Error) => "bad",
         (_, Kind::Resumed) => "resume",
         (_, Kind::Fallback) => "resume fallback",
-        (_, Kind::Start | Kind::Thinking | Kind::Joined | Kind::End | Kind::Unknown) => "sys",
+        (
+            _,
+            Kind::Start | Kind::Thinking | Kind::Joined | Kind::Wait | Kind::End | Kind::Unknown,
+        ) => "sys",
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tests of the pages without a browser: what they show, that no text becomes markup, and how large they are.
 
+mod approvals;
 mod branches;
 mod calls;
 mod rows;
@@ -40,6 +41,7 @@ fn shown_to(report: &AlertReport, events: &[TimelineEvent], viewer: &Viewer) -> 
     let of = Session {
         report,
         viewer,
+        approvals: &[],
         now: at(7),
     };
     let whole = page(

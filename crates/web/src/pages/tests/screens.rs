@@ -49,6 +49,7 @@ fn a_session_whose_alert_was_seen_before_leads_to_the_earlier_ones() {
         sure: Some(Sure::Likely),
         cause: Some("<script>alert(1)</script> the limit\u{202e}".to_owned()),
         next: None,
+        verdict: None,
     };
     let nameless = SeenSession {
         session_id: id("77d0b3aa"),

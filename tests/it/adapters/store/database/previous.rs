@@ -260,3 +260,56 @@ struct Outcome {
     #[diesel(sql_type = Text)]
     outcome: String,
 }
+
+/// A worker that knows no approvals, beside a session that waits: it neither takes nor delays it, and its command ends
+/// it after the owner that is not there has not answered.
+#[tokio::test]
+async fn a_worker_without_approvals_leaves_a_session_that_waits_to_newer_ones() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let id = new_id();
+    store.receive(received(id, b"one")).await.unwrap();
+    let Ok(Opened::Session(_)) = store.open(open_request(id, "fp")).await else {
+        panic!("not opened")
+    };
+    let mut old = database.connection();
+    for statement in [
+        concat!(
+            "PREPARE claim (uuid, uuid[], float8, integer, uuid, text, uuid, float8, text, bigint) AS ",
+            include_str!("previous/claim_without_approvals.sql")
+        ),
+        concat!(
+            "PREPARE cancel (text, uuid, boolean, text) AS ",
+            include_str!("previous/cancel_without_approvals.sql")
+        ),
+        // Preparing it is enough to show that all its columns exist.
+        concat!(
+            "PREPARE checkpoint AS ",
+            include_str!("previous/checkpoint_without_approvals.sql")
+        ),
+    ] {
+        old.batch_execute(statement).unwrap();
+    }
+    // What park.sql changes.
+    database.execute(
+        "UPDATE session_plans SET format_version = 8; \
+         UPDATE alert_sessions SET lease_owner = NULL, lease_epoch = 2, lease_expires_at = now() + interval '1 h', \
+         deadline_at = now() + interval '2 h'",
+    );
+    let mut outcome = |call: &str| {
+        let row: Outcome = diesel::sql_query(format!("EXECUTE {call}"))
+            .get_result(&mut old)
+            .unwrap();
+        row.outcome
+    };
+    let claim = format!("claim ('{id}', '{{}}', 0, 7, '{id}', 'old', '{id}', 30, NULL, NULL)");
+    assert_eq!(outcome(&claim), "incompatible");
+    assert_eq!(
+        outcome(&format!("cancel (NULL, '{id}', false, NULL)")),
+        "requested"
+    );
+    assert_eq!(
+        outcome(&format!("cancel (NULL, '{id}', true, NULL)")),
+        "cancelled"
+    );
+}

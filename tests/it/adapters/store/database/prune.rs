@@ -99,10 +99,43 @@ async fn full_investigation(database: &TestDatabase, store: &Store) -> SessionId
         hash_of(lease.session_id)
     ));
     database.execute(&format!(
+        "INSERT INTO verdicts (verdict_id, session_id, person, account, channel, verdict) \
+         VALUES (gen_random_uuid(), '{}', 'ana', 'ana', 'cli', 'right')",
+        lease.session_id
+    ));
+    database.execute(&format!(
         "INSERT INTO notifications (session_id, route, moment, closed_at, outcome) VALUES ('{}', 'r', 'ended', now(), 'sent')",
         lease.session_id
     ));
+    database.execute(&format!(
+        "INSERT INTO approvals (session_id, event_seq, execution_id, call_id, tool, policy, arguments, call_sha256, \
+         schema_sha256, why, evidence, origins, quorum, expires_at, valid_for, on_resolved, other_person, channels) \
+         VALUES ('{0}', 1, '{0}', 'c', 't', 'p', '{{}}', '', '', '', '{{}}', '[]', 1, now(), '1 m', 'keep', false, '{{}}'); \
+         INSERT INTO approval_votes (vote_id, session_id, event_seq, seen_updates, person, account, groups, channel, \
+         verdict, seen_sha256) VALUES (gen_random_uuid(), '{0}', 1, 0, 'ana', 'ana', '{{}}', 'cli', 'deny', '')",
+        lease.session_id
+    ));
     lease.session_id
+}
+
+#[tokio::test]
+async fn requests_and_votes_are_kept_longer_than_their_sessions_where_they_have_an_age() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let old = full_investigation(&database, &store).await;
+    age(&database, &[old], 91);
+    let retention = Retention {
+        approvals: Some(DAY * 365),
+        ..Retention::of_all(DAY * 90)
+    };
+    let preview = store.preview_prune(retention).await.unwrap();
+    assert_eq!(prune(&store, retention).await, preview);
+    let left = BTreeMap::from([("approvals", 1), ("approval_votes", 1)]);
+    assert_eq!(rows(&database), left);
+    database.execute("UPDATE approvals SET asked_at = asked_at - interval '366 d'");
+    assert_eq!(store.preview_prune(retention).await.unwrap().rows, left);
+    assert_eq!(prune(&store, retention).await.rows, left);
+    assert_eq!(rows(&database), BTreeMap::new());
 }
 
 #[tokio::test]
@@ -110,6 +143,7 @@ async fn every_table_is_pruned_or_has_no_row_of_an_investigation() {
     let database = TestDatabase::create().await;
     let kept = [
         "__diesel_schema_migrations",
+        "approval_freezes",
         "event_key",
         "route_turns",
         "schema_compatibility",

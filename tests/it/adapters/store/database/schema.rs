@@ -216,7 +216,8 @@ async fn the_rust_schema_equals_the_one_of_the_database() {
         "(SELECT array_agg(format('%s.%s -> %s', table_name, column_name, \
             CASE is_nullable WHEN 'YES' THEN 'Nullable<' || t || '>' ELSE t END) ORDER BY table_name, ordinal_position) \
           FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name), \
-            initcap(CASE udt_name WHEN '_uuid' THEN 'array<nullable<uuid>>' ELSE udt_name END) AS t \
+            initcap(CASE udt_name WHEN '_uuid' THEN 'array<nullable<uuid>>' WHEN '_text' THEN 'array<nullable<text>>' \
+              WHEN '_int4' THEN 'array<nullable<int4>>' ELSE udt_name END) AS t \
           WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND table_name <> '__diesel_schema_migrations')",
     ))
     .get_result(&mut database.connection())

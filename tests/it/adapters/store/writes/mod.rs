@@ -1,7 +1,7 @@
 //! Checkpoints and steps are written once, completely, and without a gap in the event numbers.
 
 mod stages;
-mod sub_agents;
+pub(crate) mod sub_agents;
 mod tails;
 
 use diesel::connection::SimpleConnection;

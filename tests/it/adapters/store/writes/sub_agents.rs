@@ -14,7 +14,7 @@ use super::super::lost_replies::store_behind_a_relay;
 use crate::support::postgres::TestDatabase;
 
 /// A checkpoint that begins the sub-agent of this call.
-fn dispatch(parent: ExecutionId, call_id: &str) -> Checkpoint {
+pub(crate) fn dispatch(parent: ExecutionId, call_id: &str) -> Checkpoint {
     let execution_id = parent.of_sub_agent(call_id);
     let dispatched = Dispatched {
         call_id: call_id.to_owned(),

@@ -1,6 +1,7 @@
 //! Every form of the pages, clicked in the browser: in each mode of authentication, with and without script.
 
 mod alerts;
+mod approvals;
 
 use serde_json::{Value, json};
 use tarsy_core::ids::SessionId;

@@ -3,6 +3,8 @@
 //! The journal is back at an earlier entry, and the model will probably request the same calls again. They are
 //! recognised by their identity and not sent a second time.
 
+mod sent;
+
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
@@ -10,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::entry::{Entry, SentCall, ToolCall};
 use super::state::State;
 use crate::ids::ExecutionId;
-use crate::timeline::{EventType, TimelineEvent};
 
+pub use self::sent::sent;
 pub use super::repeats::identity;
 
 /// A loss of commits, as it is stored.
@@ -29,29 +31,6 @@ pub struct LostCall {
     pub execution_id: ExecutionId,
     #[serde(flatten)]
     pub call: SentCall,
-}
-
-/// The calls that may have been sent, from the events of lost steps.
-pub fn sent(events: &[TimelineEvent]) -> Vec<LostCall> {
-    events.iter().filter_map(of_event).collect()
-}
-
-fn of_event(event: &TimelineEvent) -> Option<LostCall> {
-    let text = |key: &str| event.metadata.get(key).and_then(serde_json::Value::as_str);
-    let read_only = event
-        .metadata
-        .get("read_only")
-        .and_then(serde_json::Value::as_bool);
-    if event.event_type != EventType::LlmToolCall || read_only == Some(true) {
-        return None;
-    }
-    let tool = text("tool_name")?.to_owned();
-    let identity =
-        text("identity").map_or_else(|| identity(&tool, &event.content), ToOwned::to_owned);
-    Some(LostCall {
-        execution_id: event.execution_id?,
-        call: SentCall { tool, identity },
-    })
 }
 
 impl SentCall {
@@ -132,8 +111,8 @@ mod tests {
     use crate::execution::entry::{Answer, ToolResult};
     use crate::ids::SessionId;
     use crate::plan::Strategy;
-    use crate::testing::{agent_plan, changing_tool, read_only_tool};
-    use crate::timeline::EventStatus;
+    use crate::testing::{agent_plan, approved_tool, changing_tool, read_only_tool};
+    use crate::timeline::{EventStatus, EventType, TimelineEvent};
 
     const EXECUTION: ExecutionId = ExecutionId(Uuid::nil());
 
@@ -208,6 +187,7 @@ mod tests {
                 }
                 Decision::CallModel(_)
                 | Decision::Await(_)
+                | Decision::Wait(_)
                 | Decision::Summarise(_)
                 | Decision::Done(_) => {
                     panic!("the call is open")
@@ -286,9 +266,8 @@ mod tests {
         );
     }
 
-    #[test]
-    fn calls_are_known_from_their_events_also_when_arguments_are_masked() {
-        let event = |metadata, content: &str| TimelineEvent {
+    fn event(metadata: serde_json::Value, content: &str) -> TimelineEvent {
+        TimelineEvent {
             session_id: SessionId(Uuid::nil()),
             session_seq: 4,
             execution_id: Some(EXECUTION),
@@ -303,7 +282,109 @@ mod tests {
             metadata,
             created_at: chrono::DateTime::UNIX_EPOCH,
             truncated: false,
+        }
+    }
+
+    /// The events of a call that needs a person: the call, the request under this number, and the decision.
+    fn decided(call: &str, number: u32, outcome: &str) -> [TimelineEvent; 3] {
+        let asks = event(
+            json!({"tool_name": "k8s.delete", "call_id": call, "read_only": false, "approval": true}),
+            "{}",
+        );
+        let request = TimelineEvent {
+            session_seq: number,
+            event_type: EventType::ApprovalRequested,
+            ..event(json!({"call_id": call}), "")
         };
+        let decision = TimelineEvent {
+            session_seq: number + 1,
+            execution_id: None,
+            event_type: EventType::ApprovalDecided,
+            ..event(json!({"request": number, "outcome": outcome}), "")
+        };
+        [asks, request, decision]
+    }
+
+    #[test]
+    fn a_call_that_needs_a_person_counts_as_sent_only_after_its_recorded_approval() {
+        let approved = decided("a", 7, "approved");
+        let denied = decided("b", 17, "denied");
+        let [call, request, decision] = approved.clone();
+        let known = loss(
+            1,
+            &[ToolCall {
+                tool: "k8s.delete".into(),
+                ..restart("a", "{}")
+            }],
+        )
+        .calls;
+        assert_eq!(sent(&approved, &denied), known);
+        assert_eq!(sent(&denied, &[]), []);
+        assert_eq!(sent(&[call.clone(), request.clone()], &[]), []);
+        // The answer and the request are kept; the approval and the start were lost.
+        let kept = [call.clone(), request.clone()];
+        assert_eq!(sent(std::slice::from_ref(&decision), &kept), known);
+        assert_eq!(sent(&[], &approved), known);
+        let result = TimelineEvent {
+            event_type: EventType::ToolResult,
+            ..event(json!({"call_id": "a"}), "")
+        };
+        assert_eq!(sent(&[], &[call, request, decision.clone(), result]), []);
+        let named = TimelineEvent {
+            metadata: json!({"request": "00000000-0000-0000-0000-000000000000/7", "outcome": "approved"}),
+            ..decision
+        };
+        assert_eq!(sent(std::slice::from_ref(&named), &kept), known);
+        // The request has another number since; its call is the same.
+        let moved = TimelineEvent {
+            metadata: json!({"request": 3, "call_id": "a", "outcome": "approved"}),
+            ..named
+        };
+        assert_eq!(sent(&[moved], &kept), known);
+    }
+
+    #[test]
+    fn after_a_loss_an_approved_call_is_lost_and_any_other_is_asked_about_again() {
+        let delete = |id: &str| ToolCall {
+            tool: "k8s.delete".into(),
+            ..restart(id, "{}")
+        };
+        for (was_approved, is_lost) in [(true, true), (false, false)] {
+            let plan = agent_plan(Strategy::NativeThinking, vec![approved_tool("k8s.delete")]);
+            let mut state = State::replay(Arc::new(plan), None, Vec::<Entry>::new());
+            let Decision::Append(opening) = decide(&state) else {
+                panic!()
+            };
+            opening.into_iter().for_each(|entry| state.apply(entry));
+            state.apply(asks(&[delete("a")]));
+            let calls = if was_approved {
+                vec![delete("a")]
+            } else {
+                vec![]
+            };
+            let owed = owed(&state, EXECUTION, &[loss(1, &calls)]);
+            owed.into_iter().for_each(|entry| state.apply(entry));
+            let Decision::Append(entries) = decide(&state) else {
+                panic!()
+            };
+            let lost = matches!(
+                entries.as_slice(),
+                [Entry::Lost { .. }, Entry::ToolResult(_)]
+            );
+            assert_eq!(lost, is_lost, "{entries:?}");
+            entries.into_iter().for_each(|entry| state.apply(entry));
+            // Each such call matches once.
+            if is_lost {
+                state.apply(asks(&[delete("b")]));
+                assert!(
+                    matches!(decide(&state), Decision::Append(entries) if matches!(entries[0], Entry::ApprovalRequested(_)))
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn calls_are_known_from_their_events_also_when_arguments_are_masked() {
         let call = restart("a", "{\"token\":\"t\"}");
         let events = [
             event(json!({"tool_name": "k8s.get", "read_only": true}), "{}"),
@@ -317,6 +398,6 @@ mod tests {
             ),
         ];
         let known = loss(1, &[call.clone(), call]).calls;
-        assert_eq!(sent(&events), known);
+        assert_eq!(sent(&events, &[]), known);
     }
 }

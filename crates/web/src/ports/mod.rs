@@ -4,6 +4,8 @@
 //! Everything that these ports return is masked already. None of it is HTML: a text is escaped where it is rendered.
 //! Every call ends within seconds.
 
+mod people;
+
 use std::time::Duration;
 
 use serde::Serialize;
@@ -17,6 +19,11 @@ use tarsy_reports::system::SystemReport;
 use tarsy_reports::{
     AlertReport, Check, DeadAlert, EventSearch, Excerpt, ExcerptPage, Facets, FoundEvents, IdMatch,
     SessionEntry, SessionPage, StatusCounts,
+};
+
+pub use people::{
+    Cast, Decision, Freeze, FreezeChange, HOURS, JUDGEMENTS, Judgement, MAX_COMMENT, MAX_COUNTED,
+    MAX_JUDGED, MAX_REASON, MayDecide, Notice, People, Recorded,
 };
 
 /// A service that does not answer. The text names it, has the reason in one line, and no secret.
@@ -287,6 +294,6 @@ pub enum Refusal {
 }
 
 /// All ports together.
-pub trait Backend: Reader + Timelines + Queue + Requests {}
+pub trait Backend: Reader + Timelines + Queue + Requests + People {}
 
-impl<T: Reader + Timelines + Queue + Requests> Backend for T {}
+impl<T: Reader + Timelines + Queue + Requests + People> Backend for T {}

@@ -1,0 +1,47 @@
+//! The note about what a person sent: recorded, not counted, or sent and not recorded yet.
+
+use maud::{Markup, html};
+
+use super::words;
+use crate::decisions::refusal;
+use crate::shell::words::{brief, moment, sentence};
+use tarsy_reports::VoteReport;
+
+/// The outcome of a form.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Outcome<'a> {
+    /// No form was sent.
+    #[default]
+    None,
+    /// A worker has recorded this vote, which may not count.
+    Vote(&'a VoteReport),
+    /// It is in the stream of people's messages; the address shows the vote, once it is recorded.
+    Sent { again: &'a str },
+    /// It was not sent.
+    Problem(&'a str),
+}
+
+/// The note at the top of a page.
+pub(super) fn note(outcome: &Outcome<'_>) -> Markup {
+    match outcome {
+        Outcome::None => html! {},
+        Outcome::Vote(vote) => match &vote.refused {
+            None => html! {
+                p.banner.good #outcome role="status" {
+                    "Recorded: " (brief(&vote.person, 120)) " " (words::decision(&vote.verdict)) " at " (moment(vote.at)) "."
+                }
+            },
+            Some(word) => html! {
+                p.banner.err #outcome role="alert" { "Not counted: " (refusal(word)) "." }
+            },
+        },
+        Outcome::Sent { again } => html! {
+            p.banner #outcome role="status" {
+                "Sent, not recorded yet: no worker has recorded it so far. " a href=(again) { "Look again" }
+            }
+        },
+        Outcome::Problem(problem) => html! {
+            p.banner.err #outcome role="alert" { (sentence(&brief(problem, 600))) }
+        },
+    }
+}

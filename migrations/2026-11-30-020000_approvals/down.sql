@@ -1,0 +1,3 @@
+DROP TABLE approval_freezes, approval_votes, approvals;
+COMMENT ON COLUMN alert_sessions.lease_owner IS NULL;
+COMMENT ON COLUMN timeline_events.event_type IS 'Not checked here: Postgres parses a list of words again for each statement. The program writes llm_thinking, llm_response, llm_tool_call, tool_result, mcp_tool_call, mcp_tool_summary, error, user_question, executive_summary, final_analysis, agent_dispatched, code_execution, google_search_result, url_context_result, provider_fallback, session_started, session_resumed, stage_started, stage_completed, alert_joined, alert_resolved, alert_acknowledged, alert_updated, session_completed, session_failed, session_cancelled, session_timed_out, joined. It shows any other word as it is.';
