@@ -1,7 +1,7 @@
 //! The addresses that a destination is never reached at: those of this machine's network itself, which a cloud answers
 //! with credentials. Private ones are permitted, because operators run trackers inside.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -10,8 +10,16 @@ use tokio::net::lookup_host;
 
 use tarsy_http::outgoing;
 
-/// The metadata service of Amazon's cloud, by IPv6.
-const AWS_METADATA: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
+/// Metadata services that are not link-local: of Alibaba's cloud and of Oracle's.
+const METADATA_V4: [Ipv4Addr; 2] = [
+    Ipv4Addr::new(100, 100, 100, 200),
+    Ipv4Addr::new(192, 0, 0, 192),
+];
+/// The metadata services of Amazon's cloud and of Google's, by IPv6.
+const METADATA_V6: [Ipv6Addr; 2] = [
+    Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254),
+    Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254),
+];
 
 /// A client whose names resolve to permitted addresses only. A proxy of the environment resolves by itself.
 ///
@@ -43,8 +51,30 @@ fn refusal(host: &str) -> String {
 
 fn is_refused(address: IpAddr) -> bool {
     match address.to_canonical() {
-        IpAddr::V4(v4) => v4.is_link_local() || v4.is_unspecified(),
-        IpAddr::V6(v6) => v6.is_unicast_link_local() || v6 == AWS_METADATA || v6.is_unspecified(),
+        IpAddr::V4(v4) => is_refused_v4(v4),
+        IpAddr::V6(v6) => {
+            v6.is_unicast_link_local()
+                || METADATA_V6.contains(&v6)
+                || v6.is_unspecified()
+                || embedded(v6).is_some_and(is_refused_v4)
+        }
+    }
+}
+
+fn is_refused_v4(address: Ipv4Addr) -> bool {
+    address.is_link_local() || address.is_unspecified() || METADATA_V4.contains(&address)
+}
+
+/// The IPv4 address to which a gateway would send: IPv4-compatible, NAT64 and 6to4. `::1` has none.
+fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => None,
+        [0, 0, 0, 0, 0, 0, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+        | [0x2002, high, low, _, _, _, _, _] => {
+            Some(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)))
+        }
+        _ => None,
     }
 }
 
@@ -82,6 +112,13 @@ mod tests {
             "[::ffff:169.254.169.254]",
             "[fe80::1]",
             "[fd00:ec2::254]",
+            "[fd20:ce::254]",
+            "[::169.254.169.254]",
+            "[64:ff9b::169.254.169.254]",
+            "[2002:a9fe:a9fe::1]",
+            "100.100.100.200",
+            "[::ffff:100.100.100.200]",
+            "192.0.0.192",
             "0.0.0.0",
         ] {
             let url = Url::parse(&format!("https://{host}/latest")).unwrap();
@@ -92,6 +129,9 @@ mod tests {
             "192.168.1.1",
             "[fd00::1]",
             "127.0.0.1",
+            "[::1]",
+            "[64:ff9b::10.0.0.7]",
+            "[2002:a00:7::1]",
             "jira.internal",
         ] {
             let url = Url::parse(&format!("https://{host}/")).unwrap();

@@ -204,6 +204,7 @@ pub(super) fn judgement(
         .ok_or_else(|| Fault::Invalid("verdict: accepted: right, partly, wrong".to_owned()))?;
     Ok(Judgement {
         session,
+        seen: field("seen").parse().unwrap_or_default(),
         verdict,
         cause: text("cause", field("cause"), MAX_JUDGED)?,
         action: text("action", field("action"), MAX_JUDGED)?,
@@ -214,7 +215,7 @@ pub(super) fn judgement(
 
 /// The answer about a vote, for programs.
 pub(super) fn answer(cast: &Cast) -> Value {
-    let vote = cast.recorded.as_ref();
+    let vote = cast.recorded.as_ref().ok();
     serde_json::json!({
         "vote_id": cast.vote,
         "recorded": vote.is_some(),

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{add_named, add_passwords, is_harmless, is_named_secret};
+use super::{add_named, add_passwords, approval_keys, is_harmless, is_named_secret};
 use tarsy_config::{Config, McpServer, McpTransport, SecretSource, SourceAuth, process_env};
 use tarsy_mask::Mask;
 
@@ -64,7 +64,7 @@ impl SecretFiles {
     }
 
     /// The files of the environment and of a configuration: of keys of providers, `masking.variables`, `masking.files`,
-    /// MCP servers, hosts of runbooks, routes of notifications and sources of alerts.
+    /// MCP servers, hosts of runbooks, routes of notifications, sources of alerts and decisions of people.
     pub fn of_config(config: &Config) -> Self {
         let mut files = Self::of_environment();
         files.add_all(config.masking.files.iter().map(String::as_str));
@@ -96,6 +96,14 @@ impl SecretFiles {
             .filter_map(|source| source.auth.as_ref())
             .flat_map(SourceAuth::secrets)
         {
+            match secret {
+                SecretSource::File(file) => files.add_all([file.as_str()]),
+                SecretSource::Variable(name) => {
+                    files.add_all(process_env(&format!("{name}_FILE")).as_deref())
+                }
+            }
+        }
+        for secret in approval_keys(config) {
             match secret {
                 SecretSource::File(file) => files.add_all([file.as_str()]),
                 SecretSource::Variable(name) => {

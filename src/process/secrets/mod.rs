@@ -14,6 +14,7 @@ pub use self::files::SecretFiles;
 use tarsy_config::{
     Config, McpAddress, McpServer, McpTransport, SecretSource, SourceAuth, Template, process_env,
 };
+use tarsy_core::approvals::Channel;
 use tarsy_llm::token::tokens;
 use tarsy_mask::Mask;
 
@@ -80,11 +81,25 @@ pub fn mask(config: &Config, addresses: Option<&Addresses>) -> Result<Mask, Unre
             values.extend(process_env(name));
         }
     }
+    for secret in approval_keys(config) {
+        if let SecretSource::Variable(name) = secret {
+            values.extend(process_env(&name));
+        }
+    }
     for file in &config.masking.files {
         values.extend(files::lines(file)?);
     }
     values.extend(SecretFiles::of_config(config).values());
     Ok(Mask::new(values).with_rules(config.masking.rules()))
+}
+
+/// The keys with which channels sign decisions, and the key of links.
+fn approval_keys(config: &Config) -> impl Iterator<Item = SecretSource> {
+    let approvals = &config.approvals;
+    Channel::ALL
+        .into_iter()
+        .filter_map(move |channel| approvals.key(channel))
+        .chain(approvals.link_key())
 }
 
 fn process_values(addresses: Option<&Addresses>) -> BTreeSet<String> {
@@ -259,6 +274,7 @@ fn percent_decoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tarsy_config::ApprovalKey;
 
     fn addresses(nats: &str, database: &str) -> Addresses {
         Addresses {
@@ -318,6 +334,27 @@ mod tests {
             mask.apply("checkout-service is down"),
             "checkout-service is down",
             "a user without a password"
+        );
+    }
+
+    #[test]
+    fn keys_of_channels_and_of_links_are_masked() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str, key: &str| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, key).unwrap();
+            path.to_str().map(str::to_owned)
+        };
+        let mut config = Config::parse("tarsy.yaml", "", &|_| None).unwrap();
+        config.approvals.keys.web = Some(ApprovalKey {
+            secret_file: file("web", "k3y-of-web"),
+            ..ApprovalKey::default()
+        });
+        config.approvals.link_key_file = file("link", "k3y-of-links");
+        let mask = mask(&config, None).unwrap();
+        assert_eq!(
+            mask.apply("saw k3y-of-web and k3y-of-links"),
+            "saw [masked] and [masked]"
         );
     }
 

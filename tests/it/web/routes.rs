@@ -163,7 +163,7 @@ pub(super) fn rows(session: &str, asset: &str) -> Vec<Row> {
         Row::post("/sessions/{part}/cancel", Cancellers, 409),
         Row::get("/sessions/{part}/rerun", Rerunners, 200),
         Row::post("/sessions/{part}/rerun", Rerunners, 303),
-        Row::post("/sessions/{part}/verdict", Judges, 303).with("verdict=right"),
+        Row::post("/sessions/{part}/verdict", Judges, 202).with("verdict=right"),
         Row::get("/submit", Submitters, 200),
         Row::post("/submit", Submitters, 303).with("alert=disk+94+%25+full"),
         Row::get("/approvals", Readers, 200),

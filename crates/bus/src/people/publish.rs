@@ -34,8 +34,8 @@ impl Nats {
     /// Signs and publishes a message; returns when the stream has acknowledged it.
     ///
     /// # Errors
-    /// When the key of the channel cannot be read, or the message is not stored, or not known to be stored. It may be
-    /// sent again with the same id.
+    /// When the key of the channel cannot be read, the message is not stored, or it is not known to be stored, which is
+    /// [`Error::Unavailable`] alone. It may be sent again with the same id.
     pub async fn publish_of_person(
         &self,
         message: &NewPeopleMessage,

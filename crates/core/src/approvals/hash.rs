@@ -1,7 +1,6 @@
 //! `CallHash`, the identity of a call as a person sees it.
 
 use std::fmt;
-use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -60,9 +59,6 @@ impl TryFrom<String> for CallHash {
 
 impl From<CallHash> for String {
     fn from(hash: CallHash) -> Self {
-        let mut hex = Self::with_capacity(64);
-        // Writing to a string cannot fail.
-        let _ = write!(hex, "{hash}");
-        hex
+        hash.to_string()
     }
 }

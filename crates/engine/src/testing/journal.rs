@@ -76,7 +76,7 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    fn updates(&self) -> u32 {
+    pub(super) fn updates(&self) -> u32 {
         if self.writes < self.updates_from {
             0
         } else {

@@ -194,6 +194,7 @@ impl WaitingCalls for FakeJournal {
         });
         Ok(Outcomes {
             event_seq: disk.event_seq(),
+            updates: disk.updates(),
             is_frozen: disk.is_frozen,
             requests: requests.collect(),
         })

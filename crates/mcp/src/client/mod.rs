@@ -160,7 +160,10 @@ impl Servers {
         let begun = Instant::now();
         let timeout = request.timeout;
         let (server, mut params) = self.route(request)?;
-        self.check_arguments(request.spec, &mut params).await?;
+        // People have seen the arguments of a call that they approved: these and no other reading are sent.
+        if request.spec.is_none_or(|spec| spec.approval.is_none()) {
+            self.check_arguments(request.spec, &mut params).await?;
+        }
         let _permit = server
             .permit(timeout.saturating_sub(begun.elapsed()))
             .await
@@ -381,7 +384,11 @@ impl Tools for Servers {
     async fn fit(&self, call: &ToolCall, spec: &ToolSpec) -> Fit {
         match fitted(&self.arguments, spec, &call.arguments).await {
             Fit::Unfit(fault) => Fit::Unfit(self.faults(&fault)),
-            fit @ Fit::Arguments(_) => fit,
+            // A number that is too long for a program is shown as it is sent, not as the model wrote it.
+            Fit::Arguments(arguments) => Fit::Arguments(
+                serde_json::from_str::<JsonObject>(&arguments)
+                    .map_or(arguments, |sent| Value::Object(sent).to_string()),
+            ),
         }
     }
 

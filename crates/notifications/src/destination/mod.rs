@@ -57,7 +57,7 @@ pub fn preview(destination: &Destination, message: &Notification) -> Result<Vec<
         let request = Request::new(&parts, &lookup.call).map_err(reason)?;
         requests.push(Preview {
             purpose: "lookup",
-            http: request.shown(),
+            http: request.shown(&destination.headers),
         });
         for take in &lookup.take {
             values.add(&take.name, LOOKED_UP.to_owned());
@@ -82,7 +82,7 @@ pub fn preview(destination: &Destination, message: &Notification) -> Result<Vec<
         let request = Request::new(&parts, planned.call).map_err(reason)?;
         requests.push(Preview {
             purpose: planned.purpose,
-            http: request.shown(),
+            http: request.shown(&destination.headers),
         });
     }
     Ok(requests)

@@ -9,6 +9,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
+use super::HIDDEN;
 use super::render::{Report, rendered};
 use super::values::{Fault, Values};
 use tarsy_config::sections::destinations::{
@@ -73,13 +74,21 @@ impl Request {
         })
     }
 
-    /// The request as a text of HTTP for people, with an indented body.
-    pub(super) fn shown(&self) -> String {
+    /// The request as a text of HTTP for people, with an indented body. A value of a header that the declaration has
+    /// as it is may be a secret, and is not shown.
+    pub(super) fn shown(&self, declared: &[NamedText]) -> String {
         let mut out = format!("{} {}\n", self.method, self.url);
         let mut headers: Vec<String> = self
             .headers
             .iter()
-            .map(|(name, value)| format!("{name}: {}\n", String::from_utf8_lossy(value.as_bytes())))
+            .map(|(name, value)| {
+                let value = if is_hidden(name, declared) {
+                    HIDDEN.into()
+                } else {
+                    String::from_utf8_lossy(value.as_bytes())
+                };
+                format!("{name}: {value}\n")
+            })
             .collect();
         headers.sort();
         headers.iter().for_each(|header| out.push_str(header));
@@ -91,6 +100,23 @@ impl Request {
         }
         out
     }
+}
+
+/// Finds that the value of a header may be a secret of the declaration: it has a literal part and no `{secret}`. The
+/// two headers that name a type have none.
+fn is_hidden(name: &HeaderName, declared: &[NamedText]) -> bool {
+    let is_type = matches!(name.as_str(), "accept" | "content-type");
+    !is_type
+        && declared
+            .iter()
+            .filter(|header| header.name.eq_ignore_ascii_case(name.as_str()))
+            .any(|header| {
+                let pieces = &header.text.0;
+                pieces
+                    .iter()
+                    .any(|piece| matches!(piece, Piece::Literal(_)))
+                    && !pieces.contains(&Piece::Value(Name::Secret))
+            })
 }
 
 /// A body with its type.

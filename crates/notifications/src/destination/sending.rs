@@ -1,5 +1,6 @@
 //! Sends a note: looks absent references up, searches for the note of an earlier attempt, and adds it.
 
+use chrono::Utc;
 use reqwest::{Client, Response};
 use serde_json::Value;
 
@@ -8,12 +9,14 @@ use super::request::{Parts, Request};
 use super::values::{Fault, Values};
 use crate::answer::{self, unavailable};
 use crate::guard;
-use tarsy_config::sections::destinations::{Call, Destination, Find, Lookup};
+use tarsy_config::sections::destinations::{Call, Destination, Find, Lookup, Name, Piece, Text};
 use tarsy_core::notification::Notification;
 use tarsy_engine::ports::{Arrival, ProviderAnswer};
 
 /// Pages of a list in which a note is searched.
 const MAX_PAGES: u32 = 5;
+/// The age of an alert, in milliseconds, until which a lookup may come before the vendor has made the thing.
+const LOOKUP_GRACE: i64 = 300_000;
 
 /// A destination with its client and its secret.
 #[derive(Debug)]
@@ -28,7 +31,7 @@ pub(crate) struct Sender<'a> {
 enum Search {
     Found,
     Absent,
-    /// The list may not be read, is no list, or has too many pages.
+    /// The list may not be read, is no list, has an item without a text, or may be longer than what was read.
     Failed,
 }
 
@@ -46,7 +49,7 @@ impl Sender<'_> {
         if let Some(lookup) = &self.destination.lookup
             && !values.missing().is_empty()
         {
-            self.look_up(lookup, &mut values, &report).await?;
+            self.look_up(lookup, &mut values, &report, message).await?;
         }
         values.check().map_err(answer_of)?;
 
@@ -68,19 +71,21 @@ impl Sender<'_> {
         Ok(self.judged(response).await)
     }
 
-    /// Reads the absent references from an answer. A thing that the vendor does not know has no note.
+    /// Reads the absent references from an answer. A thing that the vendor does not know yet is looked up again.
     async fn look_up(
         &self,
         lookup: &Lookup,
         values: &mut Values<'_>,
         report: &Report,
+        message: &Notification,
     ) -> Result<(), ProviderAnswer> {
         let request = self.request(&lookup.call, values, report)?;
         let response = self.send(request).await.map_err(not_arrived)?;
         if response.status().as_u16() == 404 {
-            return Err(ProviderAnswer::NoPlace {
-                reason: "the vendor knows no such thing".to_owned(),
-            });
+            return Err(unknown(
+                message,
+                "the vendor knows no such thing".to_owned(),
+            ));
         }
         let found = match self.json(response).await {
             Ok(found) => found,
@@ -89,9 +94,8 @@ impl Sender<'_> {
         for equal in &lookup.equals {
             let expected = values.text(&equal.text).map_err(answer_of)?;
             if found.pointer(&equal.pointer).and_then(scalar) != Some(expected) {
-                return Err(ProviderAnswer::NoPlace {
-                    reason: format!("the vendor knows no such thing: see {}", equal.pointer),
-                });
+                let reason = format!("the vendor knows no such thing: see {}", equal.pointer);
+                return Err(unknown(message, reason));
             }
         }
         for take in &lookup.take {
@@ -99,7 +103,13 @@ impl Sender<'_> {
                 values.add(&take.name, id);
             }
         }
-        Ok(())
+        match values.missing().first() {
+            Some(name) => Err(unknown(
+                message,
+                format!("the vendor knows no such thing: no {name} in its answer"),
+            )),
+            None => Ok(()),
+        }
     }
 
     async fn search(
@@ -108,36 +118,71 @@ impl Sender<'_> {
         values: &mut Values<'_>,
         report: &Report,
     ) -> Result<Search, ProviderAnswer> {
+        let has_pages = find.call.query.iter().any(|each| is_paged(&each.text));
         for page in 1..=MAX_PAGES {
             values.page = page;
             let request = self.request(&find.call, values, report)?;
             let response = self.send(request).await?;
-            let status = response.status();
-            if status.is_server_error() || status.as_u16() == 429 {
-                // The list can be read later; until then the note may be there.
-                return Err(answer::of_status(response).await);
-            }
-            let Ok(list) = self.json(response).await else {
+            let Some(list) = self.list(response).await? else {
                 return Ok(Search::Failed);
             };
             let Some(items) = list.pointer(&find.items).and_then(Value::as_array) else {
                 return Ok(Search::Failed);
             };
-            let has_marker = items
+            let texts: Vec<&Value> = items
                 .iter()
                 .filter_map(|item| item.pointer(&find.text))
-                .any(|text| text.to_string().contains(values.marker()));
-            if has_marker {
+                .collect();
+            if texts
+                .iter()
+                .any(|text| text.to_string().contains(values.marker()))
+            {
                 return Ok(Search::Found);
             }
-            let is_full = find
-                .size
-                .is_some_and(|size| u32::try_from(items.len()).is_ok_and(|count| count >= size));
-            if !is_full {
+            if texts.len() < items.len() {
+                // An item whose text is elsewhere may be the note.
+                return Ok(Search::Failed);
+            }
+            let count = u32::try_from(items.len()).unwrap_or(u32::MAX);
+            if !has_pages {
+                let is_full = find.size.is_some_and(|size| count >= size);
+                return Ok(if is_full {
+                    Search::Failed
+                } else {
+                    Search::Absent
+                });
+            }
+            // A vendor may make its pages shorter than asked for: only an empty one is the end.
+            if count == 0 {
                 return Ok(Search::Absent);
             }
+            values.seen = values.seen.saturating_add(count);
         }
         Ok(Search::Failed)
+    }
+
+    /// The JSON of a list; `None` for an answer that will stay as it is.
+    ///
+    /// # Errors
+    /// With the answer for a list that can be read later: until then the note may be there.
+    async fn list(&self, response: Response) -> Result<Option<Value>, ProviderAnswer> {
+        let status = response.status();
+        if status.is_server_error() || status.as_u16() == 429 {
+            return Err(answer::of_status(response).await);
+        }
+        if !status.is_success() {
+            return Ok(None);
+        }
+        let Some(body) = answer::body(response).await else {
+            return Err(unavailable("its list broke off", Arrival::Unknown));
+        };
+        let Ok(list) = serde_json::from_str::<Value>(&body) else {
+            return Ok(None);
+        };
+        match self.failure(&list) {
+            Some(failure) => Err(unavailable(answer::refused(failure), Arrival::Unknown)),
+            None => Ok(Some(list)),
+        }
     }
 
     fn request(
@@ -206,7 +251,8 @@ impl Sender<'_> {
         }
         if response.status().is_success() {
             let reason = format!("HTTP {status}, which the destination does not list as accepted");
-            return unavailable(reason, Arrival::Unknown);
+            // Another attempt would have the same answer, and may add another note.
+            return ProviderAnswer::Rejected { reason };
         }
         match (status, answer::of_status(response).await) {
             // What the note belongs to does not exist any more.
@@ -226,6 +272,24 @@ fn answer_of(fault: Fault) -> ProviderAnswer {
         },
         Fault::Unfit(reason) => ProviderAnswer::Rejected { reason },
     }
+}
+
+/// The answer when a lookup finds nothing: for a young alert it may only come too early.
+fn unknown(message: &Notification, reason: String) -> ProviderAnswer {
+    // A UUIDv7 begins with 48 bits of time, in milliseconds. The row is written when the alert is taken.
+    let taken_at = i64::try_from(message.key.session.0.as_u128() >> 80).unwrap_or_default();
+    let age = Utc::now().timestamp_millis().saturating_sub(taken_at);
+    if age.saturating_abs() < LOOKUP_GRACE {
+        unavailable(format!("lookup: {reason}"), Arrival::Refused)
+    } else {
+        ProviderAnswer::NoPlace { reason }
+    }
+}
+
+fn is_paged(text: &Text) -> bool {
+    text.0
+        .iter()
+        .any(|piece| matches!(piece, Piece::Value(Name::Page | Name::Offset)))
 }
 
 /// The failure of a request before the note: the note has not arrived.

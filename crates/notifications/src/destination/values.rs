@@ -32,6 +32,8 @@ pub(super) struct Values<'a> {
     secret: &'a str,
     /// The page of a list, from 1.
     pub(super) page: u32,
+    /// The items on the pages before it.
+    pub(super) seen: u32,
 }
 
 impl<'a> Values<'a> {
@@ -56,6 +58,7 @@ impl<'a> Values<'a> {
             references,
             secret,
             page: 1,
+            seen: 0,
         }
     }
 
@@ -115,7 +118,7 @@ impl<'a> Values<'a> {
             Name::Marker => self.marker.clone(),
             Name::Since => self.since.clone(),
             Name::Page => self.page.to_string(),
-            Name::Offset => self.offset().to_string(),
+            Name::Offset => self.seen.to_string(),
             Name::Reference(name) => {
                 let id = self.references.get(name);
                 id.cloned().ok_or_else(|| Fault::Absent(name.clone()))?
@@ -123,13 +126,6 @@ impl<'a> Values<'a> {
             Name::With(name) => self.destination.with.get(name).cloned().unwrap_or_default(),
             Name::Secret => self.secret.to_owned(),
         })
-    }
-
-    fn offset(&self) -> u32 {
-        let size = self.destination.find.as_ref().and_then(|find| find.size);
-        self.page
-            .saturating_sub(1)
-            .saturating_mul(size.unwrap_or_default())
     }
 }
 

@@ -207,7 +207,7 @@ fn counts(
     let mut filter = page.filter.clone();
     filter.statuses.clear();
     filter.waits_for_approval = false;
-    let waiting = format!("count(*) FILTER (WHERE {})", WAITS_FOR_APPROVAL);
+    let waiting = format!("count(*) FILTER (WHERE {WAITS_FOR_APPROVAL})");
     let mut query = alert_sessions::table
         .left_join(alerts::table.on(alerts::alert_id.eq(alert_sessions::session_id)))
         .group_by(alert_sessions::status)

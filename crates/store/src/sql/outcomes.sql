@@ -1,6 +1,6 @@
--- Reads what people have decided about the requests that are not closed, with the session's event number: one snapshot,
--- without a lock on the session. A session without such a request has one row.
-SELECT s.event_seq, EXISTS (
+-- Reads what people have decided about the requests that are not closed, with the session's event number and the number
+-- of the last update of its alert: one snapshot, without a lock on the session. A session without such a request has one row.
+SELECT s.event_seq, s.updates, EXISTS (
          SELECT FROM approval_freezes f
          WHERE f.ended_at IS NULL AND (f.until IS NULL OR f.until > clock_timestamp())) AS is_frozen,
        p.event_seq AS request, p.execution_id, p.call_id,

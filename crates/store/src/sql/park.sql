@@ -13,7 +13,7 @@ WITH open AS (
   WHERE p.session_id = $lease.session_id.0 AND p.outcome IS NULL AND p.closed_at IS NULL AND NOT EXISTS (
     SELECT FROM approvals b
     WHERE b.session_id = p.session_id AND b.execution_id = p.execution_id AND b.event_seq < p.event_seq
-      AND b.closed_at IS NULL)
+      AND b.outcome IS NULL AND b.closed_at IS NULL)
 ), parked AS (
   UPDATE alert_sessions s
   SET lease_owner = NULL, lease_epoch = s.lease_epoch + 1, attempts = greatest(s.attempts - 1, 0),

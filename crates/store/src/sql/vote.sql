@@ -32,8 +32,10 @@ WITH session AS (
   SELECT $id, j.session_id, j.event_seq, $seen_updates, $person, $account, $groups, $channel, $address, $choice, $comment,
          $seen, j.refused
   FROM judged j
-  WHERE (SELECT count(*) FROM approval_votes v WHERE v.session_id = $session_id AND v.event_seq = $event_seq)
-        < $max_votes::bigint
+  -- Those that count are few by themselves. The others must not keep a person from denying.
+  WHERE j.refused IS NULL
+    OR (SELECT count(*) FROM approval_votes v WHERE v.session_id = $session_id AND v.event_seq = $event_seq)
+       < $max_votes::bigint
   ON CONFLICT DO NOTHING
   RETURNING refused
 ), counted AS (

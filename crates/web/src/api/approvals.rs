@@ -6,7 +6,7 @@ use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Answer, OK, find, query};
 use crate::decisions::{Found, Sent, answer, found, refusal};
@@ -17,7 +17,7 @@ use crate::rights::Access;
 use crate::state::Shared;
 use tarsy_config::read::moment::{ACCEPTED, Edge, parse_moment};
 use tarsy_core::approvals::RequestId;
-use tarsy_reports::{ApprovalFilter, ApprovalRow, FreezeReport, Requests};
+use tarsy_reports::{ApprovalDetail, ApprovalFilter, ApprovalRow, FreezeReport, Requests};
 
 const DEFAULT_LIMIT: u32 = 100;
 const MAX_LIMIT: u32 = 500;
@@ -90,7 +90,19 @@ pub(super) async fn show<B: Backend>(
     Extension(access): Extension<Access>,
 ) -> Answer {
     let found = found_at(&web, &part, number, &access).await?;
-    Ok(json::response(OK, &found.detail))
+    Ok(json::response(OK, &readable(&found.detail)))
+}
+
+/// The request without the accounts, groups and addresses of its voters, which `tarsy approvals export` has.
+fn readable(detail: &ApprovalDetail) -> Value {
+    let mut request = json!(detail);
+    let votes = request.get_mut("votes_cast").and_then(Value::as_array_mut);
+    for vote in votes.into_iter().flatten().filter_map(Value::as_object_mut) {
+        for name in ["account", "groups", "address"] {
+            vote.remove(name);
+        }
+    }
+    request
 }
 
 async fn found_at<B: Backend>(
@@ -121,6 +133,7 @@ pub(super) async fn decide<B: Backend>(
     let refused = cast
         .recorded
         .as_ref()
+        .ok()
         .and_then(|vote| vote.refused.as_deref());
     if let Some(word) = refused {
         let body = json!({
@@ -131,8 +144,25 @@ pub(super) async fn decide<B: Backend>(
         return Ok(json::response(StatusCode::CONFLICT, &body));
     }
     let status = match cast.recorded {
-        Some(_) => OK,
-        None => StatusCode::ACCEPTED,
+        Ok(_) => OK,
+        Err(_) => StatusCode::ACCEPTED,
     };
     Ok(json::response(status, &answer(&cast)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::approvals::detail;
+
+    #[test]
+    fn a_reader_of_the_api_sees_the_person_of_a_vote_without_account_and_address() {
+        let request = readable(&detail());
+        let vote = &request["votes_cast"][0];
+        assert_eq!(vote["person"], "ana");
+        for name in ["account", "groups", "address"] {
+            assert!(vote.get(name).is_none(), "{name}: {vote}");
+        }
+        assert_eq!(request["tool"], "k8s.rollout_restart");
+    }
 }

@@ -23,7 +23,7 @@ use tarsy_reports::{
 
 pub use people::{
     Cast, Decision, Freeze, FreezeChange, HOURS, JUDGEMENTS, Judgement, MAX_COMMENT, MAX_COUNTED,
-    MAX_JUDGED, MAX_REASON, MayDecide, Notice, People, Recorded,
+    MAX_JUDGED, MAX_REASON, MayDecide, NoRecord, Notice, People, Recorded,
 };
 
 /// A service that does not answer. The text names it, has the reason in one line, and no secret.

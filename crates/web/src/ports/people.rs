@@ -3,7 +3,6 @@
 //! A decision is a message to the workers, as everything that people send here. A worker judges the rights of its
 //! person once more, by its own configuration, and records it; then the database shows it.
 
-use serde::Serialize;
 use uuid::Uuid;
 
 use super::{Refusal, Unavailable};
@@ -41,8 +40,9 @@ pub trait People: Send + Sync + 'static {
     /// Sends a decision, and waits a moment for its vote.
     fn decide(&self, decision: Decision) -> impl Future<Output = Result<Cast, Refusal>> + Send;
 
-    /// Sends a verdict about the analysis of a session that has ended. A worker records it later.
-    fn judge(&self, judgement: Judgement) -> impl Future<Output = Result<(), Refusal>> + Send;
+    /// Sends a verdict about the analysis of a session that has ended, and waits a moment for its record.
+    fn judge(&self, judgement: Judgement)
+    -> impl Future<Output = Result<Recorded, Refusal>> + Send;
 
     /// Begins or ends a freeze of all changes, and waits a moment for it.
     fn freeze(&self, freeze: Freeze) -> impl Future<Output = Result<Recorded, Refusal>> + Send;
@@ -87,12 +87,22 @@ pub struct Decision {
     pub from: Option<String>,
 }
 
-/// A vote that was sent.
+/// A vote that was sent, or may have been.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cast {
     pub vote: Uuid,
-    /// `None` if no worker has recorded it yet.
-    pub recorded: Option<VoteReport>,
+    pub recorded: Result<VoteReport, NoRecord>,
+}
+
+/// The reason why the record of a message is not shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoRecord {
+    /// No worker has recorded it yet.
+    NotYet,
+    /// The broker has not confirmed it in time, and no worker has recorded it yet: it may be stored.
+    Unconfirmed,
+    /// The database could not be read.
+    Unread,
 }
 
 /// The longest comment of a decision, in characters.
@@ -111,6 +121,8 @@ pub const MAX_JUDGED: usize = 2_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
     pub session: SessionId,
+    /// The number of verdicts that the page showed: the same words on the same page are one verdict.
+    pub seen: u32,
     /// One of [`JUDGEMENTS`].
     pub verdict: &'static str,
     /// The real cause, in the words of the person.
@@ -145,9 +157,8 @@ pub enum FreezeChange {
 }
 
 /// Whether a worker has recorded what was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorded {
     Yes,
-    NotYet,
+    No(NoRecord),
 }

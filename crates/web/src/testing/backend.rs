@@ -379,7 +379,7 @@ impl People for FakeBackend {
         Err(Refusal::State("not here".to_owned()))
     }
 
-    async fn judge(&self, _: Judgement) -> Result<(), Refusal> {
+    async fn judge(&self, _: Judgement) -> Result<Recorded, Refusal> {
         Err(Refusal::State("not here".to_owned()))
     }
 

@@ -5,7 +5,6 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use anyhow::bail;
 use chrono::Utc;
 use serde_json::json;
-use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use super::{find, read};
@@ -13,7 +12,7 @@ use crate::admin::publishing::decisions::{self, Decision, Seen};
 use crate::cli::args::{ApprovalsApproveArgs, ApprovalsDenyArgs, GlobalArgs};
 use crate::cli::commands::database::Database;
 use crate::cli::commands::output::{note, print, print_json, style};
-use crate::cli::commands::person::{AsPerson, LOOK_INTERVAL, RECORD_TIMEOUT};
+use crate::cli::commands::person::{AsPerson, Looks, Next};
 use crate::cli::exit::Exit;
 use crate::cli::render::tables::approvals;
 use tarsy_core::approvals::{CallHash, Choice};
@@ -171,15 +170,15 @@ async fn send(
 
 /// The record of a vote; `None` if no worker has recorded it in time.
 async fn recorded(database: &Database, id: Uuid) -> anyhow::Result<Option<VoteReport>> {
-    let limit = Instant::now() + RECORD_TIMEOUT;
+    let mut looks = Looks::begin();
     loop {
-        if let Some(vote) = database.call(database.store.approval_vote(id)).await? {
+        let look = database.call(database.store.approval_vote(id)).await;
+        if let Some(vote) = looks.found(look) {
             return Ok(Some(vote));
         }
-        if Instant::now() >= limit {
+        if looks.next().await? == Next::End {
             return Ok(None);
         }
-        sleep(LOOK_INTERVAL).await; // interval between looks
     }
 }
 

@@ -1,12 +1,10 @@
 //! `approvals freeze` and `approvals unfreeze`: stop all changes, and permit them again.
 
-use tokio::time::{Instant, sleep};
-
 use crate::admin::publishing::decisions::{self, Freeze};
 use crate::cli::args::{ApprovalsFreezeArgs, ApprovalsUnfreezeArgs, GlobalArgs};
 use crate::cli::commands::database::Database;
 use crate::cli::commands::output::note;
-use crate::cli::commands::person::{AsPerson, LOOK_INTERVAL, RECORD_TIMEOUT};
+use crate::cli::commands::person::{AsPerson, Looks, Next};
 use crate::cli::exit::Exit;
 use tarsy_core::approvals::FreezeWord;
 
@@ -24,14 +22,17 @@ pub(super) async fn begin(global: &GlobalArgs, args: ApprovalsFreezeArgs) -> any
         by: None,
     });
     person.publish(&message).await?;
-    let limit = Instant::now() + RECORD_TIMEOUT;
-    while Instant::now() < limit {
-        let freezes = database.call(database.store.approval_freezes()).await?;
+    let mut looks = Looks::begin();
+    loop {
+        let freezes = database.call(database.store.approval_freezes()).await;
+        let freezes = looks.found(freezes.map(Some)).unwrap_or_default();
         if freezes.iter().any(|freeze| freeze.freeze_id == message.id) {
             note("all changes are frozen: tarsy approvals unfreeze ends it")?;
             return Ok(Exit::Done);
         }
-        sleep(LOOK_INTERVAL).await; // interval between looks
+        if looks.next().await? == Next::End {
+            break;
+        }
     }
     note(NOT_RECORDED)?;
     Ok(Exit::NotRecorded)
@@ -53,14 +54,16 @@ pub(super) async fn end(global: &GlobalArgs, args: ApprovalsUnfreezeArgs) -> any
         by: None,
     });
     person.publish(&message).await?;
-    let limit = Instant::now() + RECORD_TIMEOUT;
-    while Instant::now() < limit {
-        let freeze = database.call(database.store.approval_freeze()).await?;
-        if freeze.is_none() {
+    let mut looks = Looks::begin();
+    loop {
+        let freeze = database.call(database.store.approval_freeze()).await;
+        if looks.found(freeze.map(Some)) == Some(None) {
             note("changes are permitted again")?;
             return Ok(Exit::Done);
         }
-        sleep(LOOK_INTERVAL).await; // interval between looks
+        if looks.next().await? == Next::End {
+            break;
+        }
     }
     note(NOT_RECORDED)?;
     Ok(Exit::NotRecorded)

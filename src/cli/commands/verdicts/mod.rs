@@ -5,12 +5,11 @@ use std::time::Duration;
 use anyhow::bail;
 use chrono::{DateTime, Utc};
 use serde_json::json;
-use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use super::database::Database;
 use super::output::{json_line, note, print, print_json};
-use super::person::{AsPerson, LOOK_INTERVAL, RECORD_TIMEOUT};
+use super::person::{AsPerson, Looks, Next};
 use super::sessions;
 use crate::admin::publishing::decisions::{self, Judgement};
 use crate::cli::args::{GlobalArgs, VerdictArgs, VerdictsCommand, VerdictsExportArgs};
@@ -91,15 +90,15 @@ fn check_judgeable(report: &AlertReport) -> anyhow::Result<()> {
 
 /// The record of a verdict; `None` if no worker has recorded it in time.
 async fn recorded(database: &Database, id: Uuid) -> anyhow::Result<Option<PersonVerdict>> {
-    let limit = Instant::now() + RECORD_TIMEOUT;
+    let mut looks = Looks::begin();
     loop {
-        if let Some(verdict) = database.call(database.store.recorded_verdict(id)).await? {
+        let look = database.call(database.store.recorded_verdict(id)).await;
+        if let Some(verdict) = looks.found(look) {
             return Ok(Some(verdict));
         }
-        if Instant::now() >= limit {
+        if looks.next().await? == Next::End {
             return Ok(None);
         }
-        sleep(LOOK_INTERVAL).await; // interval between looks
     }
 }
 

@@ -89,7 +89,7 @@ pub struct Find {
     pub items: String,
     /// The pointer to the text in an item.
     pub text: String,
-    /// Items of a full page; `None` for a list without pages.
+    /// The most items that a list without pages can have: with so many it may be longer.
     pub size: Option<u32>,
 }
 

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use serde::{Serialize, Serializer};
-use serde_json::{Map as JsonMap, Value};
+use serde_json::Value;
 
 pub use self::builtin::{
     BUILTIN_DESTINATION_NAMES, BUILTIN_DESTINATIONS, BuiltinDestination, builtin_destinations,
@@ -110,12 +110,14 @@ impl ConfiguredDestination {
         })
     }
 
-    /// Shows `text` in the place of each parameter and header: an operator may have written a secret there.
+    /// Shows `text` in the place of each parameter, header, and value of a request: an operator may have written a
+    /// secret there.
     pub fn hide_values(&mut self, text: &str) {
-        for key in ["with", "headers"] {
-            let values = self.written.get_mut(key).and_then(Value::as_object_mut);
-            for value in values.into_iter().flat_map(JsonMap::values_mut) {
-                *value = Value::from(text);
+        for part in ["", "/find", "/lookup"] {
+            for key in ["with", "headers", "query", "form", "json"] {
+                if let Some(value) = self.written.pointer_mut(&format!("{part}/{key}")) {
+                    hide(value, text);
+                }
             }
         }
     }
@@ -128,6 +130,17 @@ impl ConfiguredDestination {
             | RouteKind::SlackBot { .. }
             | RouteKind::Teams { .. }
             | RouteKind::Webhook { .. } => None,
+        }
+    }
+}
+
+/// Shows `text` in the place of each leaf.
+fn hide(value: &mut Value, text: &str) {
+    match value {
+        Value::Object(members) => members.values_mut().for_each(|value| hide(value, text)),
+        Value::Array(items) => items.iter_mut().for_each(|value| hide(value, text)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            *value = Value::from(text);
         }
     }
 }

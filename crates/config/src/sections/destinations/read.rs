@@ -181,7 +181,16 @@ fn ref_form(field: &Field<'_>) -> Option<RefForm> {
         ));
         return None;
     }
-    let regex = RegexBuilder::new(&text).size_limit(MAX_REGEX_BYTES).build();
+    // In `^a|b$` each end belongs to one branch only.
+    let whole = format!("^(?:{text})$");
+    let regex = RegexBuilder::new(&text)
+        .size_limit(MAX_REGEX_BYTES)
+        .build()
+        .and_then(|_| {
+            RegexBuilder::new(&whole)
+                .size_limit(MAX_REGEX_BYTES)
+                .build()
+        });
     let Ok(regex) = regex else {
         field.expected("a regular expression, such as '^[A-Z0-9]{6,20}$'");
         return None;
@@ -244,17 +253,8 @@ fn find(field: &Field<'_>, scope: &Scope) -> Option<Find> {
             "the pointer to the text in an item, such as /content",
         );
         let size = map.get("size").and_then(|field| field.number(1..=1_000));
-        let call = call?;
-        let pages = [Name::Page, Name::Offset];
-        let has_pages = call.query.iter().any(|each| each.text.has(&pages));
-        if has_pages != size.is_some() {
-            map.missing(
-                "size",
-                "the number of items of a page beside {page} or {offset} in the query",
-            );
-        }
         Some(Find {
-            call,
+            call: call?,
             items: pointer(&items?)?,
             text: pointer(&text?)?,
             size,

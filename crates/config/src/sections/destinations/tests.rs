@@ -69,6 +69,31 @@ fn destinations_are_read_with_what_they_are_like_and_shown_again() {
 }
 
 #[test]
+fn a_reference_fits_a_form_only_as_a_whole() {
+    let text = "destinations: {d: {base: 'https://h', post: /a, needs: {id: '^ab|[0-9]+$'}}}";
+    let config = parse(text).unwrap();
+    let need = &config.destinations["d"].destination().unwrap().needs[0];
+    for (id, fits) in [("ab", true), ("12", true), ("abc", false), ("x12", false)] {
+        assert_eq!(need.form.regex.is_match(id), fits, "{id}");
+    }
+}
+
+#[test]
+fn every_value_of_a_request_is_hidden() {
+    let text = "destinations: {d: {base: 'https://h', post: /a, with: {p: canary}, headers: {X-Key: canary}, \
+                query: {k: canary}, json: {a: [canary, {b: canary}], m: '{marker}'}, \
+                needs: {id: '^[0-9]$'}, lookup: {get: /l, query: {k: canary}, take: {id: /id}}, \
+                find: {post: /f, json: {k: canary}, items: '', text: /t}}}";
+    let mut config = parse(text).unwrap();
+    for destination in config.destinations.values_mut() {
+        destination.hide_values("hidden");
+    }
+    let shown = show(&config);
+    assert!(!shown.contains("canary"), "{shown}");
+    assert!(shown.contains("X-Key") && shown.contains("/id"), "{shown}");
+}
+
+#[test]
 fn every_builtin_destination_is_read_without_a_fault() {
     for builtin in BUILTIN_DESTINATIONS {
         let read = builtin::parse(builtin.name, builtin.text);
@@ -204,9 +229,9 @@ fn each_fault_of_a_destination_names_its_key() {
             "a JSON pointer",
         ),
         (
-            desk("json: {a: '{marker}'}, find: {get: /a, items: '', text: /t, size: 9}"),
+            desk("json: {a: '{marker}'}, find: {get: /a, items: '', text: /t, size: 0}"),
             "find.size",
-            "{page} or {offset}",
+            "1 to 1000",
         ),
         (desk("accepted: [302]"), "accepted[0]", "200 to 299"),
         (desk("timeout: 2s"), "timeout", "5s to 1m"),

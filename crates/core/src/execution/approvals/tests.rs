@@ -104,20 +104,22 @@ impl Script {
     }
 
     fn waits(&self) -> Vec<u32> {
-        match decide(&self.state) {
-            Decision::Wait(asked) => asked.iter().map(|asked| asked.event).collect(),
-            other => panic!("{other:?}"),
-        }
+        let decision = decide(&self.state);
+        let Decision::Wait(asked) = decision else {
+            panic!("{decision:?}")
+        };
+        asked.iter().map(|asked| asked.event).collect()
     }
 }
 
 /// The kinds of entries, with outcomes and calls.
 fn kinds(entries: &[Entry]) -> Vec<String> {
-    let named = entries.iter().map(|entry| match entry {
-        Entry::ApprovalEnded(ended) => format!("{} {}", ended.outcome.as_str(), ended.call_id),
-        other => format!("{} {}", other.kind(), other.call_id().unwrap_or_default())
-            .trim()
-            .to_owned(),
+    let named = entries.iter().map(|entry| {
+        if let Entry::ApprovalEnded(ended) = entry {
+            return format!("{} {}", ended.outcome.as_str(), ended.call_id);
+        }
+        let named = format!("{} {}", entry.kind(), entry.call_id().unwrap_or_default());
+        named.trim().to_owned()
     });
     named.collect()
 }

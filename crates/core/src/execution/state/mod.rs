@@ -165,14 +165,9 @@ impl State {
         if let Entry::Answer(answer) = &mut entry {
             self.original_arguments = OriginalArguments::take(answer);
         }
-        // The event of a request is no result.
-        let event_of_result = if entry.result().is_some() {
-            event
-        } else {
-            None
-        };
         let options = RenderOptions {
-            event: event_of_result,
+            // The event of a request is no result.
+            event: entry.result().and(event),
             has_effect: self.may_have_changed_something(&entry),
             form: self.plan.result_form,
             read_back: self.read_back(&entry),
@@ -236,10 +231,8 @@ impl State {
             }
             Entry::Elided { up_to, .. } => {
                 self.repeats.blank(*up_to);
-                // The results were blanked because the provider refused the request: that failure is handled.
                 if owed_room {
-                    self.failures.last = None;
-                    self.failures.in_a_row = self.failures.in_a_row.saturating_sub(1);
+                    self.forget_refusal();
                 }
             }
             Entry::Stopped { reason } => self.stopped = Some(*reason),
@@ -314,6 +307,12 @@ impl State {
                 call,
             })
             .collect();
+    }
+
+    /// The results were blanked because the provider refused the request: that failure is handled.
+    fn forget_refusal(&mut self) {
+        self.failures.last = None;
+        self.failures.in_a_row = self.failures.in_a_row.saturating_sub(1);
     }
 
     fn fail(&mut self, source: FailureSource, error: &str) {

@@ -50,6 +50,8 @@ pub enum Parking {
 pub struct Outcomes {
     /// The session's last event number in the snapshot.
     pub event_seq: u32,
+    /// The number of the last update of the session's alert in the snapshot.
+    pub updates: u32,
     /// Whether operators have frozen all changes.
     pub is_frozen: bool,
     /// In order of their event numbers.

@@ -93,6 +93,8 @@ pub struct VoteRecord {
 pub struct FreezeChange {
     /// The same for every delivery of its message.
     pub id: Uuid,
+    /// The time since the message was sent: a freeze that began later is not ended by it.
+    pub age: Duration,
     pub person: String,
     pub change: Freeze,
     /// The reason, for every page.

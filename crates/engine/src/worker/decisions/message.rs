@@ -15,7 +15,7 @@ use tarsy_mask::Mask;
 /// The longest name or address that is stored.
 const MAX_NAME_BYTES: usize = 200;
 /// The most groups of a person that a message may name.
-const MAX_GROUPS: usize = 200;
+pub const MAX_GROUPS: usize = 200;
 /// The longest text of a person, in characters.
 const MAX_TEXT: usize = 2_000;
 
@@ -129,7 +129,8 @@ fn claimant(sender: &Sender, by: Option<&Voter>, proof: &Proof) -> Result<Claima
     })
 }
 
-fn is_name(text: &str) -> bool {
+/// Whether a name, a group or an address can be recorded. A message with another one is refused as malformed.
+pub fn is_name(text: &str) -> bool {
     !text.trim().is_empty()
         && text.len() <= MAX_NAME_BYTES
         && visible(text) == text

@@ -29,6 +29,7 @@ use tarsy_config::Approvals;
 use tarsy_core::approvals::{Choice, FreezeWord, PeopleSubject, Refusal, Topic};
 use tarsy_mask::Mask;
 
+pub use self::message::{MAX_GROUPS, is_name};
 pub use self::rights::{Claimant, Drills, Judged, Rights};
 
 /// Messages that are recorded at the same time.
@@ -48,6 +49,9 @@ const REFUSED_LIMIT: Duration = Duration::from_secs(3_600);
 const MAX_UNFREEZE_AGE: Duration = Duration::from_secs(15 * 60);
 /// A message from the future by more than this shows a wrong clock; its age is not known, so it approves nothing.
 const MAX_SKEW: TimeDelta = TimeDelta::minutes(1);
+/// The clocks of worker, stream and database differ by less. A freeze that began this short a time before its end was
+/// sent is ended by it.
+const CLOCK_MARGIN: Duration = Duration::from_secs(2);
 /// A drain waits for the messages in work.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 /// The priorities that a woken session does not wait in: a person waits, and the approval ages.
@@ -167,7 +171,7 @@ impl<S: Votes + RecordVerdict, Q: Queue, G: ChannelGroups> Recorder<S, Q, G> {
                 Some(_) | None => Some(refusal),
             },
         };
-        let identity = rights.voter(&read.claimant, asked, refused);
+        let identity = rights.voter(&read.claimant, asked);
         let vote = Vote {
             id,
             request: read.request,
@@ -278,9 +282,9 @@ impl<S: Votes + RecordVerdict, Q: Queue, G: ChannelGroups> Recorder<S, Q, G> {
             },
         };
         let is_late = age(message).is_none_or(|age| age > MAX_UNFREEZE_AGE);
-        let refusal = refusal
-            .or((read.message.freeze == FreezeWord::End && is_late).then_some(Refusal::Late));
-        let identity = rights.voter(&read.claimant, None, refusal);
+        let is_late_end = read.message.freeze == FreezeWord::End && is_late;
+        let refusal = refusal.or_else(|| is_late_end.then_some(Refusal::Late));
+        let identity = rights.voter(&read.claimant, None);
         let reason = message::text(&self.mask, read.message.reason.as_deref());
         tracing::info!(
             target: "tarsy::audit",
@@ -300,6 +304,9 @@ impl<S: Votes + RecordVerdict, Q: Queue, G: ChannelGroups> Recorder<S, Q, G> {
         }
         let change = FreezeChange {
             id,
+            age: age(message)
+                .unwrap_or_default()
+                .saturating_sub(CLOCK_MARGIN),
             person: identity.name,
             change: match read.message.freeze {
                 FreezeWord::Begin => Freeze::Begin(read.message.until),
@@ -336,6 +343,7 @@ impl<S: Votes + RecordVerdict, Q: Queue, G: ChannelGroups> Recorder<S, Q, G> {
                 subject = message.subject,
                 "decision given up: the store refuses it: {error}"
             );
+            tracing::warn!(target: "tarsy::audit", subject = message.subject, "message of a person given up: {error}");
             return Handled::Done;
         }
         tracing::warn!(
@@ -347,18 +355,16 @@ impl<S: Votes + RecordVerdict, Q: Queue, G: ChannelGroups> Recorder<S, Q, G> {
 }
 
 impl Rights<'_> {
-    /// The person for the record of a vote. What a wrong signature claims is no person.
-    fn voter(
-        &self,
-        claimant: &Claimant,
-        asked: Option<Groups>,
-        refused: Option<Refusal>,
-    ) -> Identity {
-        if refused == Some(Refusal::BadSignature) {
-            return Identity {
-                name: format!("{}:{}", claimant.channel.as_str(), claimant.account),
-                groups: Vec::new(),
-            };
+    /// The person for the record of a vote. What no proof confirms is no person, whatever the refusal is.
+    fn voter(&self, claimant: &Claimant, asked: Option<Groups>) -> Identity {
+        match claimant.proof {
+            Proof::NotNeeded | Proof::Valid => {}
+            Proof::Invalid | Proof::Unreadable(_) => {
+                return Identity {
+                    name: format!("{}:{}", claimant.channel.as_str(), claimant.account),
+                    groups: Vec::new(),
+                };
+            }
         }
         let mut identity = self.identify(claimant);
         if let Some(Groups::Known(groups)) = asked {

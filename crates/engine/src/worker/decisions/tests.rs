@@ -344,6 +344,37 @@ async fn a_forged_decision_is_recorded_as_refused_under_no_persons_name() {
     assert_eq!((vote.person.as_str(), vote.groups.len()), ("cli:ana", 0));
 }
 
+#[test]
+fn a_person_without_a_valid_proof_is_none_of_the_configuration() {
+    let person = Person {
+        cli: Some("ana".to_owned()),
+        groups: vec!["sre".to_owned()],
+        ..Person::default()
+    };
+    let approvals = Approvals {
+        people: [("Ana".to_owned(), person)].into(),
+        ..Approvals::default()
+    };
+    let rights = Rights {
+        approvals: &approvals,
+        drills: Drills::Refuse,
+    };
+    for (proof, name) in [
+        (Proof::NotNeeded, "Ana"),
+        (Proof::Valid, "Ana"),
+        (Proof::Invalid, "cli:ana"),
+        (Proof::Unreadable("no such file".to_owned()), "cli:ana"),
+    ] {
+        let claimant = Claimant {
+            channel: Channel::Cli,
+            account: "ana".to_owned(),
+            groups: Vec::new(),
+            proof,
+        };
+        assert_eq!(rights.voter(&claimant, None).name, name);
+    }
+}
+
 #[tokio::test]
 async fn a_key_that_cannot_be_read_keeps_the_message_for_ten_minutes() {
     let mut scene = Scene::new();
@@ -354,6 +385,7 @@ async fn a_key_that_cannot_be_read_keeps_the_message_for_ten_minutes() {
     message.stored_at = Utc::now() - TimeDelta::minutes(11);
     assert_eq!(scene.receive(message).await, "ack");
     assert_eq!(scene.refusals(), [Some(Refusal::BadSignature)]);
+    assert_eq!(scene.votes().pop().unwrap().person, "cli:ana");
 }
 
 #[tokio::test]

@@ -40,7 +40,7 @@ impl<S: Votes + RecordVerdict, Q: Queue, G: ChannelGroups> Recorder<S, Q, G> {
                 return Handled::Done;
             }
         }
-        let identity = rights.voter(&claimant, None, None);
+        let identity = rights.voter(&claimant, None);
         let verdict = NewVerdict {
             id,
             session,

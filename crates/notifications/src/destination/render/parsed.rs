@@ -26,6 +26,8 @@ struct Builder {
     emphasis: usize,
     /// The address of an open link.
     address: Option<String>,
+    /// The text of that link so far.
+    linked: String,
 }
 
 impl Builder {
@@ -36,7 +38,10 @@ impl Builder {
             Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => {
                 self.push_text(text.into_string());
             }
-            Event::Code(text) => self.spans.push(Span::Code(text.into_string())),
+            Event::Code(text) => {
+                self.linked.push_str(&text);
+                self.spans.push(Span::Code(text.into_string()));
+            }
             Event::SoftBreak | Event::HardBreak => self.spans.push(Span::Break),
             Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => {
                 self.push_text(text.into_string());
@@ -78,7 +83,10 @@ impl Builder {
             Tag::Paragraph | Tag::HtmlBlock | Tag::TableHead | Tag::TableRow => self.end_block(),
             Tag::Strong => self.strong += 1,
             Tag::Emphasis => self.emphasis += 1,
-            Tag::Link { dest_url, .. } => self.address = Some(dest_url.into_string()),
+            Tag::Link { dest_url, .. } => {
+                self.linked.clear();
+                self.address = Some(dest_url.into_string());
+            }
             Tag::FootnoteDefinition(_)
             | Tag::DefinitionList
             | Tag::DefinitionListTitle
@@ -110,7 +118,7 @@ impl Builder {
                 self.end_block();
                 self.lists.pop();
             }
-            TagEnd::TableCell => self.spans.push(Span::Text("  ".to_owned())),
+            TagEnd::TableCell => self.push_text("  ".to_owned()),
             TagEnd::Strong => self.strong = self.strong.saturating_sub(1),
             TagEnd::Emphasis => self.emphasis = self.emphasis.saturating_sub(1),
             TagEnd::Link => self.end_link(),
@@ -127,14 +135,22 @@ impl Builder {
         }
     }
 
+    /// Adds a text to the last span of the same kind: a writer has to see the whole text to break what is in it.
     fn push_text(&mut self, text: String) {
-        self.spans.push(if self.strong > 0 {
+        self.linked.push_str(&text);
+        let span = if self.strong > 0 {
             Span::Strong(text)
         } else if self.emphasis > 0 {
             Span::Emphasis(text)
         } else {
             Span::Text(text)
-        });
+        };
+        match (self.spans.last_mut(), &span) {
+            (Some(Span::Strong(last)), Span::Strong(text))
+            | (Some(Span::Emphasis(last)), Span::Emphasis(text))
+            | (Some(Span::Text(last)), Span::Text(text)) => last.push_str(text),
+            (Some(_) | None, _) => self.spans.push(span),
+        }
     }
 
     /// The address behind the text of a link, unless the text is the address.
@@ -142,8 +158,7 @@ impl Builder {
         let Some(address) = self.address.take() else {
             return;
         };
-        let is_shown = self.spans.last().is_some_and(|span| span.text() == address);
-        if !is_shown {
+        if self.linked != address {
             self.push_text(format!(" ({address})"));
         }
     }

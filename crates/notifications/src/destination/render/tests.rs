@@ -58,6 +58,12 @@ fn words_with_a_meaning_at_a_code_host_are_broken() {
         ("/close", "\u{2060}/close"),
         ("www.evil.example", "www\u{2060}.evil.example"),
         ("see 7) there", "see 7\\) there"),
+        (
+            "https:[//evil.example](x)",
+            "https:\u{2060}//evil.example (x)",
+        ),
+        ("www[.evil.example](x)", "www\u{2060}.evil.example (x)"),
+        ("#[1](x)", "\\#\u{2060}1 (x)"),
         ("a&amp;b ~~c~~ $x$", "a\\&b \\~\\~c\\~\\~ \\$x\\$"),
     ] {
         assert_eq!(

@@ -42,7 +42,9 @@ pub(super) struct State {
     pub(super) faults: VecDeque<Fault>,
     /// The status of a list; 0 for the list itself.
     pub(super) list_status: u16,
-    /// Full pages of other notes before the own ones.
+    /// The answer in the place of a list; null for the list itself.
+    pub(super) list: Value,
+    /// Pages of other notes before the own ones.
     pub(super) other_pages: usize,
     /// The answer to a lookup.
     pub(super) lookup: Value,
@@ -160,6 +162,12 @@ fn answer(arrived: &Arrived, destination: &Destination, state: &mut State) -> Op
     } else {
         state.list_status
     };
+    if !state.list.is_null() {
+        return Some(Answer {
+            status,
+            body: state.list.clone(),
+        });
+    }
     let others = std::mem::take(&mut state.other_pages);
     state.other_pages = others.saturating_sub(1);
     let texts = if others > 0 {

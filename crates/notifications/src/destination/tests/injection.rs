@@ -38,9 +38,10 @@ const HOSTILE: [&str; 18] = [
 /// A destination that accepts every reference.
 fn open(name: &str) -> Destination {
     let mut destination = builtin(name, "https://vendor.example.com/base");
+    let every = Regex::new("^(?s:.*)$").unwrap();
     for need in &mut destination.needs {
         need.form = RefForm {
-            regex: Regex::new("^(?s:.*)$").unwrap(),
+            regex: every.clone(),
         };
     }
     destination

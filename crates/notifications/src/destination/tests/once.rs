@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use serde_json::json;
 use tarsy_config::sections::destinations::{BUILTIN_DESTINATION_NAMES, Destination};
 use tarsy_engine::ports::{Arrival, ProviderAnswer};
 
@@ -126,6 +127,63 @@ async fn a_list_that_fails_is_read_later_and_a_refused_one_leads_to_a_remark() {
     assert_eq!(answer, ProviderAnswer::Accepted { receipt: None });
     let [note] = scene.vendor.notes().try_into().unwrap();
     assert!(note.contains(REMARK), "{note}");
+}
+
+#[tokio::test]
+async fn a_list_that_reports_a_failure_is_read_later() {
+    let scene = Scene::new("zabbix").await;
+    scene.vendor.state.lock().unwrap().list = json!({"error": {"code": -32_600}});
+    let answer = scene.attempt(Doubt::Yes).await;
+    let ProviderAnswer::Unavailable { arrival, .. } = answer else {
+        panic!("{answer:?}");
+    };
+    assert_eq!(arrival, Arrival::Unknown);
+    assert_eq!(scene.vendor.notes().len(), 0);
+}
+
+#[tokio::test]
+async fn a_list_that_does_not_show_all_texts_leads_to_a_remark() {
+    let full: Vec<_> = (0..100).map(|_| json!({"note": "another"})).collect();
+    for (name, list) in [
+        ("jira", json!({"comments": [{"id": "1"}]})),
+        ("opsgenie", json!({"data": full})),
+    ] {
+        let scene = Scene::new(name).await;
+        scene.vendor.state.lock().unwrap().list = list;
+        let answer = scene.attempt(Doubt::Yes).await;
+        assert_eq!(answer, ProviderAnswer::Accepted { receipt: None }, "{name}");
+        let [note] = scene.vendor.notes().try_into().unwrap();
+        assert!(note.contains(REMARK), "{name}: {note}");
+    }
+}
+
+#[tokio::test]
+async fn the_next_page_begins_behind_the_items_of_a_shorter_one() {
+    let scene = Scene::new("jira").await;
+    scene.vendor.state.lock().unwrap().other_pages = 2;
+    let answer = scene.attempt(Doubt::Yes).await;
+    assert_eq!(answer, ProviderAnswer::Accepted { receipt: None });
+    let requests = scene.vendor.state.lock().unwrap().requests.clone();
+    for (request, offset) in requests.iter().zip([0, 1, 2]) {
+        let parameter = format!("startAt={offset} ");
+        assert!(request.line.contains(&parameter), "{}", request.line);
+    }
+    assert_eq!(requests.len(), 4, "three pages and the note");
+    assert!(
+        !scene.vendor.notes()[0].contains(REMARK),
+        "the empty page is the end"
+    );
+}
+
+#[tokio::test]
+async fn a_status_that_is_not_listed_as_accepted_is_given_up() {
+    let scene = Scene::new("jira").await;
+    scene.vendor.state.lock().unwrap().faults = VecDeque::from([Fault::KeptAnd(202)]);
+    let answer = scene.attempt(Doubt::No).await;
+    assert!(
+        matches!(answer, ProviderAnswer::Rejected { .. }),
+        "{answer:?}"
+    );
 }
 
 #[tokio::test]

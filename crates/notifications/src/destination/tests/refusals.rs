@@ -1,7 +1,9 @@
 //! Notes that have no place: absent references, answers about something else, refused addresses.
 
+use chrono::Utc;
 use serde_json::json;
 use tarsy_core::alert::refs::{Refs, am_group};
+use tarsy_core::ids::SessionId;
 use tarsy_engine::ports::{Arrival, ProviderAnswer};
 
 use super::fake::Vendor;
@@ -72,9 +74,48 @@ async fn a_reference_is_looked_up_only_for_the_group_of_the_alert() {
     let lines = vendor.state.lock().unwrap().requests.clone();
     assert_eq!(
         lines[0].line,
-        format!("GET /incidents?incident_key={group} HTTP/1.1")
+        format!("GET /incidents?incident_key={group}&sort_by=created_at%3Adesc&limit=1 HTTP/1.1")
     );
     assert_eq!(lines[1].line, "POST /incidents/PGR0VU2/notes HTTP/1.1");
+}
+
+#[tokio::test]
+async fn a_lookup_that_comes_too_early_is_made_again() {
+    let declared = builtin("pagerduty", "http://unknown");
+    let vendor = Vendor::start(declared.clone()).await;
+    vendor.state.lock().unwrap().lookup = json!({"incidents": []});
+    let destination = Destination {
+        base: vendor.address.clone(),
+        ..declared
+    };
+    let client = guard::client().unwrap();
+    let sender = Sender {
+        client: &client,
+        destination: &destination,
+        secret: "s3cret",
+    };
+    let group = am_group("{}:{alertname=\"A\"}");
+    let now = u64::try_from(Utc::now().timestamp_millis()).unwrap();
+    for (age, is_early) in [(60_000, true), (360_000, false)] {
+        let mut message = message(refs(&[("am_group", group.as_str())]));
+        message.key.session = SessionId::of_message(&[], now - age);
+        let answer = sender.deliver(&message).await;
+        let is_later = matches!(
+            answer,
+            ProviderAnswer::Unavailable {
+                arrival: Arrival::Refused,
+                ..
+            }
+        );
+        assert_eq!(is_later, is_early, "{answer:?}");
+    }
+    let mut young = message(Refs::default());
+    young.key.session = SessionId::of_message(&[], now);
+    let answer = sender.deliver(&young).await;
+    assert!(
+        matches!(answer, ProviderAnswer::NoPlace { .. }),
+        "without a reference nothing is looked up: {answer:?}"
+    );
 }
 
 #[tokio::test]

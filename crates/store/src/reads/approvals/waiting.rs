@@ -24,13 +24,14 @@ pub(crate) struct ReadOutcomes {
 }
 
 statement!(ReadOutcomes, "outcomes.sql" -> (
-    Integer, Bool, Nullable<Integer>, Nullable<SqlUuid>, Nullable<Text>, Nullable<Double>, Nullable<Double>,
+    Integer, Integer, Bool, Nullable<Integer>, Nullable<SqlUuid>, Nullable<Text>, Nullable<Double>, Nullable<Double>,
     Nullable<Text>, Nullable<Timestamptz>, Nullable<Array<Text>>, Nullable<Text>, Nullable<Text>
 ), [session_id]);
 
 #[derive(Queryable)]
 pub(crate) struct OutcomeRow {
     event_seq: i32,
+    updates: i32,
     is_frozen: bool,
     /// All columns from here on are null for a session without an open request.
     request: Option<i32>,
@@ -87,6 +88,7 @@ pub(crate) fn outcomes(session: SessionId, rows: Vec<OutcomeRow>) -> Result<Outc
         .ok_or_else(|| StoreError::Behind(format!("session {session} is gone")))?;
     Ok(Outcomes {
         event_seq: number::from_int(first.event_seq),
+        updates: number::from_int(first.updates),
         is_frozen: first.is_frozen,
         requests: rows.into_iter().filter_map(OutcomeRow::request).collect(),
     })

@@ -15,9 +15,10 @@ pub(crate) struct RecordFreeze {
     person: String,
     reason: Option<String>,
     until: Option<DateTime<Utc>>,
+    age: f64,
 }
 
-statement!(RecordFreeze, "freeze.sql" -> BigInt, [id, is_end, person, reason, until]);
+statement!(RecordFreeze, "freeze.sql" -> BigInt, [id, is_end, person, reason, until, age]);
 
 impl RecordFreeze {
     pub(crate) fn new(change: FreezeChange) -> Self {
@@ -31,6 +32,7 @@ impl RecordFreeze {
             person: nul::replace(change.person),
             reason: change.reason.map(nul::replace),
             until,
+            age: change.age.as_secs_f64(),
         }
     }
 }

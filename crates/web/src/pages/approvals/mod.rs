@@ -18,7 +18,7 @@ use tarsy_core::readable::format;
 use tarsy_reports::{ApprovalRow, FreezeReport, RequestState};
 
 pub(crate) use self::form::{Form, Offer};
-pub(crate) use self::outcome::Outcome;
+pub(crate) use self::outcome::{Outcome, unrecorded};
 pub(crate) use self::request::{Request, request};
 
 /// The content of the list.

@@ -184,11 +184,15 @@ pub(super) async fn decide<B: Backend>(
     match web.backend.decide(decision).await {
         Ok(cast) => {
             let again = format!("{}?vote={}", path(found.id), cast.vote);
-            if cast.recorded.is_some() {
-                return Ok(Redirect::to(&again).into_response());
-            }
+            let missing = match cast.recorded {
+                Ok(_) => return Ok(Redirect::to(&again).into_response()),
+                Err(missing) => missing,
+            };
             let draft = Draft {
-                outcome: Outcome::Sent { again: &again },
+                outcome: Outcome::Sent {
+                    again: &again,
+                    missing,
+                },
                 ..kept
             };
             let page = request_page(&web, &asked, &found, draft);
@@ -218,10 +222,11 @@ pub(super) async fn change_freeze<B: Backend>(
     let nonce = Some(change.nonce);
     match web.backend.freeze(change).await {
         Ok(Recorded::Yes) => Ok(Redirect::to("/approvals").into_response()),
-        Ok(Recorded::NotYet) => {
+        Ok(Recorded::No(missing)) => {
             let shown = Shown {
                 outcome: Outcome::Sent {
                     again: "/approvals",
+                    missing,
                 },
                 nonce,
             };

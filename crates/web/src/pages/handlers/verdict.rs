@@ -3,18 +3,21 @@
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect};
 
-use super::{Asked, Page};
+use super::{Asked, Page, still};
 use crate::api::report;
 use crate::decisions::judgement;
 use crate::fault::Fault;
-use crate::ports::Backend;
+use crate::pages::session::verdict_sent;
+use crate::ports::{Backend, Recorded};
+use crate::shell::{Frame, NavEntry};
 use crate::state::Shared;
 use crate::submissions;
 use tarsy_core::chain::RunStatus;
 
-/// Sends the verdict. The page of the session shows it once a worker has recorded it.
+/// Sends the verdict: the page of the session shows it when a worker has recorded it; before, a page says so.
 pub(super) async fn judge<B: Backend>(
     State(web): State<Shared<B>>,
     Path(part): Path<String>,
@@ -32,6 +35,17 @@ pub(super) async fn judge<B: Backend>(
     }
     let body = body.map_err(|rejection| Fault::Invalid(rejection.body_text()))?;
     let judgement = judgement(&body, report.alert_id, by, &asked.viewer.access)?;
-    web.backend.judge(judgement).await?;
-    Ok(Redirect::to(&format!("/sessions/{}", report.alert_id)).into_response())
+    match web.backend.judge(judgement).await? {
+        Recorded::Yes => {
+            Ok(Redirect::to(&format!("/sessions/{}", report.alert_id)).into_response())
+        }
+        Recorded::No(missing) => {
+            let frame = Frame {
+                net: still(&web),
+                ..Frame::plain("Verdict", NavEntry::Sessions)
+            };
+            let page = asked.page(&frame, &verdict_sent(report.alert_id, missing));
+            Ok((StatusCode::ACCEPTED, page).into_response())
+        }
+    }
 }

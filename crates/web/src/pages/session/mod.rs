@@ -26,6 +26,7 @@ use tarsy_core::timeline::TimelineEvent;
 use tarsy_reports::{AlertReport, ApprovalRow, DispositionKind, SessionReport};
 
 pub(crate) use timeline::{range, timeline};
+pub(crate) use verdict::verdict_sent;
 pub(crate) use waiting::{Waiting, waiting};
 
 /// The content of a session's page.

@@ -7,7 +7,7 @@ use crate::decisions::refusal;
 use crate::pages::approvals::{
     Approvals, Form, Offer, Outcome, Request, approvals, of_session, request,
 };
-use crate::ports::Notice;
+use crate::ports::{NoRecord, Notice};
 use crate::shell::viewer::Viewer;
 use crate::shell::{Frame, NavEntry, page};
 use crate::testing::approvals::{detail, freeze, row, vote};
@@ -173,8 +173,23 @@ fn what_became_of_a_form_is_said_at_the_top() {
         (
             Outcome::Sent {
                 again: "/approvals",
+                missing: NoRecord::NotYet,
             },
             "Sent, not recorded yet",
+        ),
+        (
+            Outcome::Sent {
+                again: "/approvals",
+                missing: NoRecord::Unconfirmed,
+            },
+            "It may have been sent, and is not recorded yet",
+        ),
+        (
+            Outcome::Sent {
+                again: "/approvals",
+                missing: NoRecord::Unread,
+            },
+            "the database could not be read",
         ),
         (
             Outcome::Problem("Not sent: nats unavailable"),

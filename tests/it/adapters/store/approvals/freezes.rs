@@ -1,5 +1,7 @@
 //! Freezes of all changes: no approval counts and none is used while one lasts.
 
+use std::time::Duration;
+
 use chrono::{TimeDelta, Utc};
 use tarsy_core::approvals::{Choice, Refusal};
 use tarsy_core::execution::entry::ApprovalOutcome;
@@ -11,6 +13,7 @@ use super::{Waiting, closes};
 fn change(change: Freeze) -> FreezeChange {
     FreezeChange {
         id: Uuid::new_v4(),
+        age: Duration::ZERO,
         person: "ana".to_owned(),
         change,
         reason: Some("sale".to_owned()),
@@ -53,6 +56,13 @@ async fn while_a_freeze_lasts_no_approval_counts_and_a_denial_does() {
         .await
         .unwrap();
     waiting.store.record_freeze(end).await.unwrap();
+    assert!(waiting.store.approval_freeze().await.unwrap().is_some());
+    // Nor does one that was sent before it began.
+    let late = FreezeChange {
+        age: Duration::from_secs(60),
+        ..change(Freeze::End)
+    };
+    waiting.store.record_freeze(late).await.unwrap();
     assert!(waiting.store.approval_freeze().await.unwrap().is_some());
     let denied = waiting.vote("ana", Choice::Deny).await;
     assert_eq!(

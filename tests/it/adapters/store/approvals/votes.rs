@@ -201,20 +201,23 @@ async fn no_vote_counts_after_the_end_of_a_session_or_a_request_to_cancel_it() {
 }
 
 #[tokio::test]
-async fn a_request_has_a_limited_number_of_votes() {
+async fn refused_votes_are_limited_and_keep_no_person_from_deciding() {
     let waiting = Waiting::new().await;
-    for _ in 0..100 {
+    let mut last = None;
+    for _ in 0..101 {
         let refused = Vote {
             refused: Some(Refusal::NoRight),
             ..vote(waiting.request, "eve", Choice::Approve)
         };
-        waiting.store.record_vote(refused).await.unwrap();
+        last = waiting.store.record_vote(refused).await.unwrap().refused;
     }
-    assert_eq!(
-        waiting.vote("ana", Choice::Deny).await.refused,
-        Some(Refusal::TooMany)
-    );
+    assert_eq!(last, Some(Refusal::TooMany));
     assert!(waiting.holds("SELECT count(*) = 100 FROM approval_votes"));
+    let denied = waiting.vote("ana", Choice::Deny).await;
+    assert_eq!(
+        (denied.refused, denied.outcome.as_deref()),
+        (None, Some("denied"))
+    );
 }
 
 #[tokio::test]

@@ -26,8 +26,11 @@ const LOST_DECISION: &str = "no recorded decision is overwritten by an expiry or
 const ASLEEP: &str = "no session waits that has a decision, or whose alert is resolved";
 const FORGOTTEN: &str = "a session whose owner has died has a message";
 
-/// Properties of every state, each with what breaks it.
-pub(super) const BROKEN: [(&str, fn(&State) -> bool); 5] = [
+/// A property, and whether a state breaks it.
+type Property = (&'static str, fn(&State) -> bool);
+
+/// The properties of every state.
+pub(super) const BROKEN: [Property; 5] = [
     (SENT_TWICE, |state| state.calls > 1),
     ("no call is sent that people did not approve", |state| {
         state.calls > 0 && state.outcome != Some(Choice::Approve)

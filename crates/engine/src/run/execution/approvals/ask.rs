@@ -8,7 +8,7 @@ use crate::run::control::{Interrupted, STORE_BOUND};
 use crate::run::execution::Execution;
 use crate::run::performed::Performed;
 use crate::world::World;
-use tarsy_core::approvals::{CallHash, Channel};
+use tarsy_core::approvals::{CallHash, Channel, is_readable};
 use tarsy_core::execution::approvals::{RequestLimits, asking, origins};
 use tarsy_core::execution::entry::{ApprovalRequested, AskFault, Entry, ToolCall};
 
@@ -41,6 +41,8 @@ impl<W: World> Execution<W> {
             let judged = Judged::new(&self.state, &call_id)?;
             let fault = match self.ports.tools.fit(&judged.call, &judged.tool).await {
                 Fit::Unfit(faults) => Some(AskFault::Unfit(faults)),
+                // Another reading may have what the text of the model has not.
+                Fit::Arguments(arguments) if !is_readable(&arguments) => Some(AskFault::Unreadable),
                 Fit::Arguments(arguments) => {
                     sent.insert(call_id.clone(), arguments);
                     limits.add()

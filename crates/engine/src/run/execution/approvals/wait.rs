@@ -86,6 +86,8 @@ impl<W: World> Execution<W> {
         let Some(outcomes) = self.outcomes().await? else {
             return Ok(Look::Stop);
         };
+        // From the snapshot whose event number a park compares, so that no resolution lies between the two.
+        self.control.has_updates(outcomes.updates);
         let found = outcomes
             .requests
             .iter()
@@ -114,7 +116,7 @@ impl<W: World> Execution<W> {
         let left = request.left.max(SHORTEST_WAIT);
         let seen = Numbers {
             event: outcomes.event_seq,
-            update: wait.update,
+            update: outcomes.updates,
         };
         self.until_changed(left, seen, changes).await
     }

@@ -182,8 +182,8 @@ async fn two_agents_that_wait_survive_a_death_at_any_write() {
                 assert!(sent(&scene, call) <= sent(&whole, call), "{call}: {about}");
             }
             let disk = scene.disk();
-            let end = disk.end.as_ref().map(|end| end.status.clone());
-            assert_eq!(end, whole.disk().end.as_ref().map(|end| end.status.clone()));
+            let end = disk.end.as_ref().map(|end| end.status);
+            assert_eq!(end, whole.disk().end.as_ref().map(|end| end.status));
             assert!(
                 disk.requests.iter().all(|request| request.closed.is_some()),
                 "{about}"

@@ -142,7 +142,7 @@ async fn an_approved_call_is_sent_once_at_any_death() {
                     .disk()
                     .end
                     .as_ref()
-                    .map(|end| (end.status.clone(), end.reason))
+                    .map(|end| (end.status, end.reason))
             };
             assert_eq!(end(&scene), end(&whole), "{about}");
             let open = scene

@@ -21,13 +21,13 @@ use tarsy_core::approvals::{
 };
 use tarsy_core::ids::SessionId;
 use tarsy_engine::ports::{Proof, RequestFacts};
-use tarsy_engine::worker::decisions::{Claimant, Drills, Judged, Rights};
+use tarsy_engine::worker::decisions::{Claimant, Drills, Judged, MAX_GROUPS, Rights, is_name};
 use tarsy_reports::{
     ApprovalDetail, ApprovalFilter, ApprovalRow, FreezeReport, Requests, VoteReport,
 };
 use tarsy_web::ports::{
-    Cast, Decision, Freeze, FreezeChange, Judgement, MAX_COUNTED, MayDecide, Notice, People,
-    Recorded, Refusal, Unavailable,
+    Cast, Decision, Freeze, FreezeChange, Judgement, MAX_COUNTED, MayDecide, NoRecord, Notice,
+    People, Recorded, Refusal, Unavailable,
 };
 
 /// The time for which a page waits for a worker.
@@ -65,6 +65,27 @@ impl Deciders {
     /// Whether the configuration names people or policies.
     fn is_used(&self) -> bool {
         self.approvals != Approvals::default()
+    }
+
+    /// The person as a message names them: with those groups alone that a policy names, because a worker refuses a
+    /// message with too many, or with a name that cannot be recorded.
+    fn named(&self, person: &Voter) -> Result<Voter, Refusal> {
+        if !is_name(&person.name) {
+            return Err(Refusal::Invalid(
+                "the name of this user cannot be recorded: accepted: at most 200 bytes, without line breaks and \
+                 characters that are not shown"
+                    .to_owned(),
+            ));
+        }
+        let policies = &self.approvals.policies;
+        let groups = person.groups.iter().filter(|group| {
+            let mut policies = policies.values();
+            is_name(group) && policies.any(|policy| policy.approvers.contains(group))
+        });
+        Ok(Voter {
+            name: person.name.clone(),
+            groups: groups.take(MAX_GROUPS).cloned().collect(),
+        })
     }
 
     fn rights(&self) -> Rights<'_> {
@@ -125,6 +146,7 @@ impl People for Backend {
     }
 
     async fn decide(&self, decision: Decision) -> Result<Cast, Refusal> {
+        let by = self.deciders.named(&decision.by)?;
         let request = decision.request;
         let vote = vote_id(&decision);
         let message = DecisionMessage {
@@ -134,42 +156,37 @@ impl People for Backend {
             seen_updates: decision.seen_updates,
             verdict: decision.choice,
             comment: decision.comment,
-            by: Some(decision.by),
+            by: Some(by),
             from: decision.from,
         };
         let topic = Topic::Decision(request.session);
-        self.publish_of_person(topic, vote, &message).await?;
+        let sent = self.publish_of_person(topic, vote, &message).await?;
         tracing::info!(request = %request, %vote, decision = message.verdict.as_str(), "decision published");
-        let recorded = self.recorded_vote(vote).await;
+        let recorded = self.recorded_vote(vote, sent).await;
         Ok(Cast { vote, recorded })
     }
 
-    async fn judge(&self, judgement: Judgement) -> Result<(), Refusal> {
+    async fn judge(&self, judgement: Judgement) -> Result<Recorded, Refusal> {
+        let by = self.deciders.named(&judgement.by)?;
         let session = judgement.session;
-        let parts = [
-            judgement.verdict,
-            judgement.cause.as_deref().unwrap_or_default(),
-            judgement.action.as_deref().unwrap_or_default(),
-        ];
-        // A second click is the same verdict. Later the same words are a new one, which is then the newest.
-        let minute = (Utc::now().timestamp() / 60).to_string();
-        let own = ["verdict", &judgement.by.name, &minute];
-        let id = id_of(session, &[&own[..], &parts[..]].concat());
+        let id = verdict_id(&judgement);
         let message = json!({
             "v": MESSAGE_FORM,
             "verdict": judgement.verdict,
             "cause": judgement.cause,
             "action": judgement.action,
-            "by": judgement.by,
+            "by": by,
             "from": judgement.from,
         });
-        self.publish_of_person(Topic::Verdict(session), id, &message)
+        let sent = self
+            .publish_of_person(Topic::Verdict(session), id, &message)
             .await?;
         tracing::info!(session_id = %session, by = judgement.by.name, verdict = judgement.verdict, "verdict published");
-        Ok(())
+        Ok(self.recorded_verdict(id, sent).await)
     }
 
     async fn freeze(&self, freeze: Freeze) -> Result<Recorded, Refusal> {
+        let named = self.deciders.named(&freeze.by)?;
         let id = freeze_id(&freeze);
         let by = freeze.by.name.clone();
         let (word, until, reason) = match freeze.change {
@@ -184,12 +201,15 @@ impl People for Backend {
             freeze: word,
             until,
             reason,
-            by: Some(freeze.by),
+            by: Some(named),
             from: freeze.from,
         };
-        self.publish_of_person(Topic::Freeze, id, &message).await?;
+        let sent = self.publish_of_person(Topic::Freeze, id, &message).await?;
         tracing::info!(by, freeze = ?word, "freeze published");
-        let recorded = self.recorded_freeze(word).await;
+        let recorded = match word {
+            FreezeWord::Begin => self.recorded_begin(id, sent).await,
+            FreezeWord::End => self.recorded_end(sent).await,
+        };
         *self.deciders.notice.0.lock() = None;
         Ok(recorded)
     }
@@ -218,12 +238,14 @@ impl Backend {
         read.boxed().shared()
     }
 
+    /// Publishes a message. Only one that the stream cannot have is refused; the answer has the reason for which a
+    /// record of another one may be missing.
     async fn publish_of_person<T: serde::Serialize>(
         &self,
         topic: Topic,
         id: Uuid,
         message: &T,
-    ) -> Result<(), Refusal> {
+    ) -> Result<NoRecord, Refusal> {
         let subject = PeopleSubject {
             topic,
             sender: Sender::Web,
@@ -241,43 +263,84 @@ impl Backend {
         let body = serde_json::to_vec(message)
             .map_err(|error| Refusal::Invalid(format!("the message cannot be written: {error}")))?;
         let message = NewPeopleMessage { subject, id, body };
-        self.published(nats.publish_of_person(&message, &self.deciders.keys))
-            .await?;
-        Ok(())
-    }
-
-    /// The vote, once a worker has recorded it; `None` after a moment.
-    async fn recorded_vote(&self, vote: Uuid) -> Option<VoteReport> {
-        let until = Instant::now() + RECORD_TIMEOUT;
-        loop {
-            if let Ok(Some(recorded)) = self.read(self.store.approval_vote(vote)).await {
-                return Some(recorded);
+        match nats.publish_of_person(&message, &self.deciders.keys).await {
+            Ok(_) => Ok(NoRecord::NotYet),
+            // Its acknowledgement is late or lost: the stream may have it.
+            Err(tarsy_bus::Error::Unavailable(reason)) => {
+                tracing::warn!(subject = name, %id, "message of a person not confirmed: {reason}");
+                Ok(NoRecord::Unconfirmed)
             }
-            if Instant::now() >= until {
-                return None;
-            }
-            tokio::time::sleep(READ_INTERVAL).await; // pacing of reads
+            Err(error) => Err(self.unavailable("nats", &error).into()),
         }
     }
 
-    async fn recorded_freeze(&self, word: FreezeWord) -> Recorded {
+    /// The vote, once a worker has recorded it; after a moment the reason why it is missing.
+    async fn recorded_vote(&self, vote: Uuid, sent: NoRecord) -> Result<VoteReport, NoRecord> {
         let until = Instant::now() + RECORD_TIMEOUT;
         loop {
-            let now = self.read(self.store.approval_freeze()).await;
-            let is_recorded = match (word, now) {
-                (FreezeWord::Begin, Ok(freeze)) => freeze.is_some(),
-                (FreezeWord::End, Ok(freeze)) => freeze.is_none(),
-                (_, Err(_)) => false,
+            let missing = match self.read(self.store.approval_vote(vote)).await {
+                Ok(Some(recorded)) => return Ok(recorded),
+                Ok(None) => sent,
+                Err(_) => NoRecord::Unread,
             };
-            if is_recorded {
-                return Recorded::Yes;
-            }
             if Instant::now() >= until {
-                return Recorded::NotYet;
+                return Err(missing);
             }
             tokio::time::sleep(READ_INTERVAL).await; // pacing of reads
         }
     }
+
+    async fn recorded_verdict(&self, verdict: Uuid, sent: NoRecord) -> Recorded {
+        let until = Instant::now() + RECORD_TIMEOUT;
+        loop {
+            let missing = match self.read(self.store.recorded_verdict(verdict)).await {
+                Ok(Some(_)) => return Recorded::Yes,
+                Ok(None) => sent,
+                Err(_) => NoRecord::Unread,
+            };
+            if Instant::now() >= until {
+                return Recorded::No(missing);
+            }
+            tokio::time::sleep(READ_INTERVAL).await; // pacing of reads
+        }
+    }
+
+    /// The record of this freeze, which is not that of another one that lasts.
+    async fn recorded_begin(&self, id: Uuid, sent: NoRecord) -> Recorded {
+        let until = Instant::now() + RECORD_TIMEOUT;
+        loop {
+            let missing = match self.read(self.store.approval_freezes()).await {
+                Ok(freezes) if is_frozen_by(&freezes, id) => return Recorded::Yes,
+                Ok(_) => sent,
+                Err(_) => NoRecord::Unread,
+            };
+            if Instant::now() >= until {
+                return Recorded::No(missing);
+            }
+            tokio::time::sleep(READ_INTERVAL).await; // pacing of reads
+        }
+    }
+
+    async fn recorded_end(&self, sent: NoRecord) -> Recorded {
+        let until = Instant::now() + RECORD_TIMEOUT;
+        loop {
+            let missing = match self.read(self.store.approval_freeze()).await {
+                Ok(None) => return Recorded::Yes,
+                Ok(Some(_)) => sent,
+                Err(_) => NoRecord::Unread,
+            };
+            if Instant::now() >= until {
+                return Recorded::No(missing);
+            }
+            tokio::time::sleep(READ_INTERVAL).await; // pacing of reads
+        }
+    }
+}
+
+/// Whether the freeze with this id is recorded, and no person has ended it.
+fn is_frozen_by(freezes: &[FreezeReport], id: Uuid) -> bool {
+    let mut freezes = freezes.iter();
+    freezes.any(|freeze| freeze.freeze_id == id && freeze.ended_at.is_none())
 }
 
 /// The person as the workers will judge them: the proxy, or the token, has proved who they are.
@@ -315,6 +378,23 @@ fn vote_id(decision: &Decision) -> Uuid {
             &seen,
             decision.choice.as_str(),
             decision.comment.as_deref().unwrap_or_default(),
+        ],
+    )
+}
+
+/// The id of a verdict. The same words on the same page are the same verdict; on a page that shows a newer one they are
+/// another verdict, which is then the newest.
+fn verdict_id(judgement: &Judgement) -> Uuid {
+    let seen = judgement.seen.to_string();
+    id_of(
+        judgement.session,
+        &[
+            "verdict",
+            &judgement.by.name,
+            &seen,
+            judgement.verdict,
+            judgement.cause.as_deref().unwrap_or_default(),
+            judgement.action.as_deref().unwrap_or_default(),
         ],
     )
 }
@@ -357,61 +437,4 @@ fn id_of(nonce: SessionId, parts: &[&str]) -> Uuid {
 }
 
 #[cfg(test)]
-mod tests {
-    use tarsy_core::approvals::CallHash;
-
-    use super::*;
-
-    fn decision() -> Decision {
-        Decision {
-            request: RequestId {
-                session: SessionId(Uuid::from_u128(1)),
-                event: 7,
-            },
-            nonce: SessionId(Uuid::from_u128(2)),
-            call: CallHash([3; 32]),
-            seen_updates: 1,
-            choice: Choice::Approve,
-            comment: None,
-            by: Voter {
-                name: "ana".to_owned(),
-                groups: Vec::new(),
-            },
-            from: None,
-        }
-    }
-
-    #[test]
-    fn a_form_that_is_sent_again_is_one_vote_and_another_decision_is_another() {
-        let first = vote_id(&decision());
-        assert_eq!(vote_id(&decision()), first);
-        let other_person = Voter {
-            name: "bob".to_owned(),
-            groups: Vec::new(),
-        };
-        for other in [
-            Decision {
-                choice: Choice::Deny,
-                ..decision()
-            },
-            Decision {
-                comment: Some("no".to_owned()),
-                ..decision()
-            },
-            Decision {
-                by: other_person,
-                ..decision()
-            },
-            Decision {
-                seen_updates: 2,
-                ..decision()
-            },
-            Decision {
-                nonce: SessionId(Uuid::from_u128(4)),
-                ..decision()
-            },
-        ] {
-            assert_ne!(vote_id(&other), first, "{other:?}");
-        }
-    }
-}
+mod tests;
