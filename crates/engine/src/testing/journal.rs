@@ -64,6 +64,8 @@ pub(crate) struct Disk {
     pub(crate) is_frozen: bool,
     /// A vote that is committed just before the next park.
     pub(crate) decides_before_park: Option<(String, ApprovalOutcome)>,
+    /// The alert is resolved between the first read of the outcomes and the park; the session has an owner.
+    pub(crate) is_resolved_before_park: bool,
     /// A vote that is committed just before the next checkpoint, although its request has expired.
     pub(crate) decides_before_append: Option<(String, ApprovalOutcome)>,
     /// Operators freeze all changes just before the next checkpoint.

@@ -89,6 +89,7 @@ impl Scene {
             session_age: Duration::ZERO,
             is_frozen: false,
             decides_before_park: None,
+            is_resolved_before_park: false,
             decides_before_append: None,
             freezes_before_append: false,
             outcome_reads: 0,

@@ -8,6 +8,8 @@ use tokio::time::Instant;
 
 use super::journal::{Disk, FakeJournal};
 use crate::ports::*;
+use tarsy_core::alert::AlertStatus;
+use tarsy_core::alert_update::AlertUpdate;
 use tarsy_core::approvals::Channel;
 use tarsy_core::execution::entry::{ApprovalOutcome, Entry};
 use tarsy_core::ids::{ExecutionId, SessionId};
@@ -111,6 +113,17 @@ impl Disk {
         request.decided = Some((decided, Instant::now()));
         let metadata = serde_json::json!({"outcome": outcome.as_str()});
         let event = EventDraft::new(EventType::ApprovalDecided, "ana", metadata);
+        self.events.push(event);
+    }
+
+    /// The alert is resolved; the event takes a number.
+    fn resolve(&mut self) {
+        self.updates.push(AlertUpdate {
+            status: Some(AlertStatus::Resolved),
+            ..AlertUpdate::default()
+        });
+        let metadata = serde_json::json!({});
+        let event = EventDraft::new(EventType::AlertResolved, "resolved", metadata);
         self.events.push(event);
     }
 
@@ -223,6 +236,9 @@ impl WaitingCalls for FakeJournal {
             let mut disk = self.disk.lock();
             if let Some((call_id, outcome)) = disk.decides_before_park.take() {
                 disk.decide(&call_id, outcome, None);
+            }
+            if std::mem::take(&mut disk.is_resolved_before_park) {
+                disk.resolve();
             }
             let is_open = disk.requests.iter().any(StoredRequest::is_open);
             disk.epoch == lease.epoch && disk.event_seq() == seen && is_open

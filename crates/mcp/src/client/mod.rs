@@ -34,7 +34,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::calls::arguments::{ArgumentChecks, Comparison};
+use self::calls::arguments::{ArgumentChecks, Comparison, as_sent};
 use self::calls::pending::RequestTimeouts;
 pub use self::config::{Account, HttpConfig, ServerConfig, StdioConfig, Transport, User};
 use self::connection::{CallFailure, Connection};
@@ -384,11 +384,7 @@ impl Tools for Servers {
     async fn fit(&self, call: &ToolCall, spec: &ToolSpec) -> Fit {
         match fitted(&self.arguments, spec, &call.arguments).await {
             Fit::Unfit(fault) => Fit::Unfit(self.faults(&fault)),
-            // A number that is too long for a program is shown as it is sent, not as the model wrote it.
-            Fit::Arguments(arguments) => Fit::Arguments(
-                serde_json::from_str::<JsonObject>(&arguments)
-                    .map_or(arguments, |sent| Value::Object(sent).to_string()),
-            ),
+            Fit::Arguments(arguments) => Fit::Arguments(as_sent(arguments)),
         }
     }
 

@@ -44,6 +44,18 @@ async fn a_decision_is_not_lost_between_a_read_and_a_park() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_resolution_is_not_lost_between_a_read_and_a_park() {
+    let scene = waits();
+    scene.disk().is_resolved_before_park = true;
+    assert_eq!(run(&scene, control()).await, Ok(()));
+    assert_eq!(
+        outcomes(&scene.disk()),
+        [("w".to_owned(), ApprovalOutcome::Withdrawn)]
+    );
+    assert_eq!(sent(&scene, "w"), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_decision_in_the_last_moment_is_not_overwritten_by_the_expiry() {
     let scene = waits();
     assert_eq!(run(&scene, control()).await, Err(Interrupted::Parked));

@@ -143,5 +143,12 @@ fn compile(schema: &Value) -> Option<Validator> {
     options.build(schema).ok()
 }
 
+/// The text of arguments as the server gets it: a number that is too long for a program is not sent as a model wrote
+/// it.
+pub(in crate::client) fn as_sent(arguments: String) -> String {
+    serde_json::from_str::<JsonObject>(&arguments)
+        .map_or(arguments, |sent| Value::Object(sent).to_string())
+}
+
 #[cfg(test)]
 mod tests;

@@ -311,3 +311,18 @@ async fn a_schema_that_would_take_for_ever_costs_no_time() {
         );
     }
 }
+
+#[test]
+fn a_number_that_is_too_long_is_shown_as_it_is_sent() {
+    for (written, sent) in [
+        (
+            "{\"id\": 12345678901234567890123}",
+            "{\"id\":1.2345678901234568e+22}",
+        ),
+        ("{ \"a\": [1, 2.50] }", "{\"a\":[1,2.5]}"),
+        ("{\"id\":\"00x\"}", "{\"id\":\"00x\"}"),
+    ] {
+        assert_eq!(as_sent(written.to_owned()), sent);
+        assert_eq!(as_sent(sent.to_owned()), sent);
+    }
+}
