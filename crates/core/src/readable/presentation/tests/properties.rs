@@ -116,9 +116,13 @@ proptest! {
     fn each_hidden_number_of_a_cycle_is_as_in_the_lines_above_or_in_a_range(text in cycles()) {
         let whole: Vec<&str> = text.lines().collect();
         let shown = presented(&text);
-        // Up to four values in the whole text are words of the records, and end a run where they change.
-        let values: BTreeSet<u32> = whole.iter().map(|line| took(line)).collect();
-        prop_assert!(values.len() <= 4 || !marks(&shown).is_empty(), "{}", shown.text);
+        // Up to four values of one record are words of it, and end a run where they change.
+        let has_words = ["began", "read", "wrote", "ended"].iter().any(|word| {
+            let lines = whole.iter().filter(|line| line.contains(word));
+            let values: BTreeSet<u32> = lines.map(|line| took(line)).collect();
+            (2..=4).contains(&values.len())
+        });
+        prop_assert!(has_words || !marks(&shown).is_empty(), "{}", shown.text);
         for mark in marks(&shown) {
             let count = mark.text.split(" lines above").next().unwrap().rsplit(' ').next().unwrap();
             let of_one: usize = count.parse().unwrap_or(1);
