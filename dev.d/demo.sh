@@ -59,6 +59,7 @@ demo() {
     say "    ./dev demo disk-full   # another incident; ./dev demo --list names them"
     say "    ./dev demo past        # an incident that came before: its investigation is shown the earlier one"
     say "    ./dev demo sub-agents  # two sub-agents are at work when the worker is killed"
+    say "    ./dev demo approve-restart  # a call waits for a person when the worker is killed; --no-approve"
     say "    eval \"\$(./dev up)\"     # a running system to which you submit an alert yourself"
   fi
   return "$code"

@@ -2,16 +2,20 @@
 # ./dev chaos, ./dev upgrade and ./dev bench.
 
 chaos() {
-  local minutes=10 seed=$RANDOM code=0
+  local minutes='' approvals=0 seed=$RANDOM code=0
   while [ $# -gt 0 ]; do
     [ $# -gt 1 ] || usage
     case $1 in
       --minutes) [[ $2 =~ ^[0-9]+(\.[0-9]+)?$ ]] || usage; minutes=$2 ;;
+      --approvals) [[ $2 =~ ^[1-9][0-9]{0,4}$ ]] || usage; approvals=$2 ;;
       --seed) [[ $2 =~ ^[0-9]+$ ]] || usage; seed=$2 ;;
       *) usage ;;
     esac
     shift 2
   done
+  if [ -n "$minutes" ] && [ "$approvals" -gt 0 ]; then
+    die "--minutes and --approvals exclude each other: the number of investigations determines the length"
+  fi
   begin "chaos.$$"
   cargo_log=$root/.dev/chaos.log
   : >"$cargo_log"
@@ -19,7 +23,7 @@ chaos() {
   start_test_postgres
   build test --no-run --test it
   # The output of the test harness contains the report a second time.
-  TARSY_CHAOS_MINUTES=$minutes TARSY_CHAOS_SEED=$seed TARSY_CHAOS_REPORT=$run/report \
+  TARSY_CHAOS_MINUTES=${minutes:-10} TARSY_CHAOS_APPROVALS=$approvals TARSY_CHAOS_SEED=$seed TARSY_CHAOS_REPORT=$run/report \
     foreground cargo_with test --locked --quiet --test it -- --exact --nocapture \
     proofs::chaos::every_guarantee_holds_under_faults_of_every_kind >>"$cargo_log" || code=1
   if [ -f "$run/report" ]; then

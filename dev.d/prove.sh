@@ -60,7 +60,7 @@ prove_tests() {
   TARSY_TEST_DEPTH=prove PROPTEST_CASES=1024 RUST_TEST_THREADS=${RUST_TEST_THREADS:-2} "$root/dev" test --no-fail-fast -- --include-ignored
 }
 
-prove_chaos() { "$root/dev" chaos --minutes 2; }  # `tests` has a longer run
+prove_chaos() { "$root/dev" chaos --minutes 2 && "$root/dev" chaos --approvals 200; }  # `tests` has a longer run
 prove_upgrade() { "$root/dev" upgrade; }
 prove_kube() { "$root/dev" kube; }
 prove_bench() { "$root/dev" bench --smoke; }

@@ -15,9 +15,10 @@ usage: ./dev demo [drill] [args]  investigate a recorded incident live, with kil
                                   changed), --fail-fast stops at the first failure, --times prints where the time goes
        ./dev prove [part...]      run the long tests whole, and every other command of this list: tests, chaos, upgrade,
                                   kube, bench, image, fuzz, mutants, advisories; hours. It names what cannot run here
-       ./dev chaos [--minutes N] [--seed S]
+       ./dev chaos [--minutes N | --approvals N] [--seed S]
                                   inject faults of every kind into a whole system for N minutes (10), then check every
-                                  guarantee; the seed decides which faults and alerts
+                                  guarantee; the seed decides which faults and alerts. --approvals makes N sessions whose
+                                  calls wait for people, and lets the database fail over without its last commits
        ./dev upgrade [git-ref]    upgrade and roll back a system whose workers are of an older commit: the newest tag, or
                                   the last commit with another schema
        ./dev bench [part...]      measure an investigation, the LLM service, and calls of tools over HTTP, or only these

@@ -30,7 +30,7 @@ nsc add user --account "$account" tarsy-administrator \
   --allow-sub '_INBOX_ask.>,_INBOX_cancel.>,_INBOX_dead-letters.>,_INBOX_doctor.>,_INBOX_drill.>,_INBOX_migrate.>,_INBOX_rerun.>,_INBOX_submit.>,_INBOX_watch.>,tarsy.control.*,tarsy.live.*,tarsy.workers.*'
 
 nsc add user --account "$account" tarsy-slack \
-  --allow-pub '$SYS.REQ.USER.INFO,tarsy.decisions.slack.*,tarsy.verdicts.slack.*' \
+  --allow-pub '$SYS.REQ.USER.INFO,tarsy.decisions.slack.*,tarsy.questions.high.slack,tarsy.verdicts.slack.*' \
   --allow-sub '_INBOX_doctor.>,_INBOX_slack.>'
 
 nsc add user --account "$account" tarsy-decider \

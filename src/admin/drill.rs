@@ -97,8 +97,11 @@ pub fn system_config(
             .to_vec(),
         ..McpProgram::default()
     };
+    // The calls that wait for a person are a part of the drill.
+    let declared = config.mcp_servers.remove(SERVER);
     let server = McpServer {
         tool_timeout: Duration::from_secs(30),
+        approve: declared.map(|server| server.approve).unwrap_or_default(),
         ..McpServer::new(McpTransport::Stdio(program))
     };
     config.mcp_servers.insert(SERVER.to_owned(), server);

@@ -49,10 +49,10 @@ pub use error::{Error, JetStreamOff};
 pub use headers::{
     ALERT_TYPE, ALLOWED, ASKED_BY, CHAIN, CONTENT_ENCODING, CONTENT_TYPE, DEAD_DELIVERIES,
     DEAD_DETAIL, DEAD_REASON, DEAD_SEQUENCE, DEAD_SUBJECT, FINGERPRINT, FORCE, LEFT_OUT, PARENT_ID,
-    PART, RETRY_OF, RUNBOOK_URL, SESSION_ID, SOURCE, TENANT, TITLE, TOOLS, TRACEPARENT,
+    PART, RETRY_OF, RUNBOOK_URL, SESSION_ID, SOURCE, TENANT, THREAD, TITLE, TOOLS, TRACEPARENT,
 };
 pub use names::{
-    ALERTS, CONTROL, DEAD_LETTERS, InvalidSuffix, MessageKind, PEOPLE, Priority, Subject,
+    ALERTS, CONTROL, DEAD_LETTERS, InvalidSuffix, MessageKind, PEOPLE, Priority, SLACK, Subject,
     SubjectSuffix, TIMELINE, control_subject, dead_letter_subject, live_subject, system_subject,
     timeline_subject, worker_subject,
 };

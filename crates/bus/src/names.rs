@@ -47,6 +47,9 @@ impl MessageKind {
     }
 }
 
+/// The suffix of a question that a person asked in a thread of Slack.
+pub const SLACK: &str = "slack";
+
 /// A parsed subject of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subject<'a> {
@@ -76,6 +79,11 @@ impl<'a> Subject<'a> {
             priority,
             suffix: suffix.unwrap_or_default(),
         })
+    }
+
+    /// Whether it is one of the subjects of questions from threads of Slack: `tarsy.questions.<priority>.slack`.
+    pub fn is_of_slack(&self) -> bool {
+        self.kind == MessageKind::Question && self.suffix == SLACK
     }
 }
 
@@ -271,6 +279,20 @@ mod tests {
             assert_eq!(Subject::parse(subject), expected, "{subject}");
             let kind = expected.map_or(MessageKind::Alert, |subject| subject.kind);
             assert_eq!(MessageKind::of_subject(subject), kind, "{subject}");
+            assert!(
+                !expected.is_some_and(|subject| subject.is_of_slack()),
+                "{subject}"
+            );
+        }
+        for (subject, is_of_slack) in [
+            ("tarsy.questions.high.slack", true),
+            ("tarsy.questions.low.slack", true),
+            ("tarsy.questions.high.slack.eu", false),
+            ("tarsy.questions.high.eu.slack", false),
+            ("tarsy.alerts.high.slack", false),
+        ] {
+            let parsed = Subject::parse(subject).unwrap();
+            assert_eq!(parsed.is_of_slack(), is_of_slack, "{subject}");
         }
         assert_eq!(
             Priority::Low.filters(),

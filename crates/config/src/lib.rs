@@ -62,7 +62,9 @@ pub use sections::destinations::{
 };
 pub use sections::llm_service::{Concurrency, LlmService, LlmServiceTls};
 pub use sections::native_tools::NativeTools;
-pub use sections::notifications::{NotificationRoute, RouteKind, WebhookAddress};
+pub use sections::notifications::{
+    EmailRoute, NotificationRoute, RouteKind, Smtp, SmtpLogin, SmtpTls, WebhookAddress,
+};
 pub use sections::past::PastSettings;
 pub use sections::providers::{Backend, Connection, Generation, LlmProvider, Price, VertexAi};
 pub use sections::retention::{Database, Retention};
@@ -79,7 +81,7 @@ pub use sections::sources::{
 pub use sections::streams::{StreamLimits, StreamPlacement, StreamStorage, Streams};
 pub use sections::synthesis::Synthesis;
 pub use sections::trust::runbooks::{DefaultRunbook, RunbookSource, Runbooks};
-pub use sections::trust::{Questions, RECEIVE_HEADERS, Receive};
+pub use sections::trust::{Questions, RECEIVE_HEADERS, Receive, SlackApp};
 pub use sections::web::{Web, WebAllow, WebAuth, WebProxyHeaders};
 pub use sections::worker::{Dedupe, Masking, Worker};
 pub use show::{describe, show, yaml};

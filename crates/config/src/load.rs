@@ -17,7 +17,7 @@ use super::sections::sub_agents;
 use super::{
     Agent, AgentChain, Approvals, Config, ConfiguredDestination, ConfiguredSources, Defaults, Env,
     Fault, Faults, LlmProvider, LlmService, McpServer, NativeTools, NotificationRoute,
-    PastSettings, Routes, Runbooks, Web, Worker, builtin,
+    PastSettings, Receive, Routes, Runbooks, Web, Worker, builtin,
 };
 use tarsy_core::past::{DEFAULT_DAYS, DEFAULT_GIVEN};
 use tarsy_core::plan::{Limits, PastScope, Strategy};
@@ -179,7 +179,7 @@ fn read(map: &mut Map<'_>, names: &Names) -> Config {
         worker: checked(map, "worker", Worker::check),
         streams: map.declared("streams"),
         dedupe: map.declared("dedupe"),
-        receive: map.declared("receive"),
+        receive: checked(map, "receive", Receive::check),
         llm_service: map.declared("llm_service"),
         web: map.declared("web"),
         notifications: notifications(map, &names.chains),

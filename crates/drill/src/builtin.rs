@@ -14,6 +14,7 @@ macro_rules! drill {
             transcripts: &[$(include_str!(concat!("../../../examples/drills/", $name, "/", $transcript))),*],
             expected: Some(include_str!(concat!("../../../examples/drills/", $name, "/expected.yaml"))),
             rubric: Some(include_str!(concat!("../../../examples/drills/", $name, "/rubric.yaml"))),
+            decisions: None,
             recorded: Recorded::Program {
                 index: include_str!(concat!("../../../examples/drills/", $name, "/evidence/evidence.yaml")),
                 files: &[$(($file, include_str!(concat!("../../../examples/drills/", $name, "/evidence/", $file)))),*],
@@ -23,7 +24,22 @@ macro_rules! drill {
 }
 
 /// The drills that are part of the program, sorted by name.
-pub const BUILTIN: [Drill; 7] = [
+pub const BUILTIN: [Drill; 8] = [
+    Drill {
+        decisions: Some(include_str!(
+            "../../../examples/drills/approve-restart/decisions.yaml"
+        )),
+        ..drill!(
+            "approve-restart",
+            [
+                "consumer_lag.txt",
+                "pod_logs.txt",
+                "reset_offsets.txt",
+                "rollout_restart.txt",
+                "thread_dump.txt",
+            ]
+        )
+    },
     drill!(
         "bad-deploy",
         [

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::decisions::DecisionsError;
 use super::evidence::EvidenceError;
 use super::transcript::{Transcript, TranscriptError};
 use super::{Drill, EVIDENCE, Recorded};
@@ -13,6 +14,7 @@ const CONFIG: &str = "tarsy.yaml";
 const TRANSCRIPT: &str = "transcript.yaml";
 const EXPECTED: &str = "expected.yaml";
 const RUBRIC: &str = "rubric.yaml";
+const DECISIONS: &str = "decisions.yaml";
 
 /// The player of the model in a drill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +60,12 @@ pub enum FolderError {
     /// The expected result has a fault.
     #[error("{}: {error}", file.display())]
     Expected { file: PathBuf, error: String },
+    /// The decisions of people have a fault.
+    #[error("{}: {error}", file.display())]
+    Decisions {
+        file: PathBuf,
+        error: DecisionsError,
+    },
     /// The rubric has faults.
     #[error(transparent)]
     Rubric(#[from] Faults),
@@ -109,6 +117,7 @@ impl Drill {
             transcripts: transcripts.leak(),
             expected: optional(&folder.join(EXPECTED))?,
             rubric: optional(&folder.join(RUBRIC))?,
+            decisions: optional(&folder.join(DECISIONS))?,
             recorded: Recorded::Folder(folder.leak()),
         })
     }
@@ -131,6 +140,12 @@ impl Drill {
         if let Err(error) = self.evidence() {
             return Err(FolderError::Evidence {
                 folder: folder.join(EVIDENCE),
+                error,
+            });
+        }
+        if let Err(error) = self.decisions(server) {
+            return Err(FolderError::Decisions {
+                file: folder.join(DECISIONS),
                 error,
             });
         }
@@ -275,6 +290,14 @@ mod tests {
             );
             assert!(said.contains(file.rsplit('/').next().unwrap()), "{said}");
         }
+        let decided = fault(
+            &|folder: &Path| std::fs::write(folder.join(DECISIONS), "decision: []").unwrap(),
+            Player::Recording,
+        );
+        assert!(
+            decided.contains("decisions.yaml: top level: unknown field `decision`"),
+            "{decided}"
+        );
         assert!(
             fault(&remove("evidence/disk_usage.txt"), Player::Model).contains("disk_usage.txt")
         );

@@ -2,8 +2,9 @@
 //!
 //! A drill has a transcript (`transcript`, `repeat`) that the scripted model of `llm/` plays, evidence (`evidence`)
 //! that the server of `mcp/` serves, and the expected result (`expected`). A real model is judged by a rubric instead
-//! (`judging`). `gate` lets tests hold a drill at a chosen point. Some drills are part of the program (`builtin`),
-//! others are folders of their authors (`folder`).
+//! (`judging`). Where a call waits for a person, the drill has their decision (`decisions`). `gate` lets tests hold a
+//! drill at a chosen point. Some drills are part of the program (`builtin`), others are folders of their authors
+//! (`folder`).
 
 #![cfg_attr(
     test,
@@ -18,12 +19,14 @@ mod folder;
 pub mod transcript;
 mod repeat;
 pub mod evidence;
+pub mod decisions;
 pub mod gate;
 pub mod expected;
 pub mod judging;
 
 use std::path::Path;
 
+use self::decisions::{Decision, DecisionsError};
 use self::evidence::{Evidence, EvidenceError};
 use self::expected::Expected;
 use self::judging::rubric::Rubric;
@@ -48,6 +51,7 @@ pub struct Drill {
     pub transcripts: &'static [&'static str],
     expected: Option<&'static str>,
     rubric: Option<&'static str>,
+    decisions: Option<&'static str>,
     recorded: Recorded,
 }
 
@@ -129,15 +133,29 @@ impl Drill {
     /// # Errors
     /// When the recorded file is invalid; tests check all built-in drills.
     pub fn rubric(&self, server: &str) -> Result<Rubric, Faults> {
+        Rubric::parse(self.rubric.unwrap_or_default(), &self.tools(server))
+    }
+
+    /// The decisions of people in it; empty for a drill in which no call waits for a person. `server` is the name of
+    /// the MCP server that serves the evidence.
+    ///
+    /// # Errors
+    /// When the recorded file is invalid; tests check all built-in drills.
+    pub fn decisions(&self, server: &str) -> Result<Vec<Decision>, DecisionsError> {
+        match self.decisions {
+            Some(text) => Decision::parse_all(text, &self.tools(server)),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// The full names of its tools.
+    fn tools(&self, server: &str) -> Vec<String> {
         let tools = self
             .evidence()
             .map(|evidence| evidence.tools)
             .unwrap_or_default();
-        let names: Vec<String> = tools
-            .iter()
-            .map(|tool| format!("{server}.{}", tool.name))
-            .collect();
-        Rubric::parse(self.rubric.unwrap_or_default(), &names)
+        let names = tools.iter().map(|tool| format!("{server}.{}", tool.name));
+        names.collect()
     }
 }
 
@@ -152,6 +170,7 @@ mod tests {
             drill.evidence().unwrap();
             drill.expected().unwrap();
             drill.rubric("drill").unwrap();
+            drill.decisions("drill").unwrap();
             assert_ne!(drill.title().unwrap(), "");
             Config::parse(drill.name, drill.config, &|_| None).unwrap();
         }

@@ -101,7 +101,8 @@ pub(super) fn refused(failure: &Value) -> String {
     format!("it is refused{}", quoted(&failure.to_string()))
 }
 
-fn quoted(body: &str) -> String {
+/// The beginning of an answer in one line, behind a colon; empty for an empty one.
+pub(super) fn quoted(body: &str) -> String {
     let line = visible(body)
         .split_whitespace()
         .collect::<Vec<_>>()

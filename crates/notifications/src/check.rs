@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::{Client, Url};
 
-use super::{Routes, answer, guard, secret, signature, slack};
+use super::{Routes, answer, email, guard, secret, signature, slack};
 use tarsy_config::{RouteKind, WebhookAddress};
 use tarsy_engine::ports::ProviderAnswer;
 
@@ -13,7 +13,8 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(8);
 
 impl Routes {
     /// Whether the secrets of a route can be read, its address answers, and Slack accepts its token. A webhook or a
-    /// destination is asked with HEAD: any answer shows that it is reachable.
+    /// destination is asked with HEAD: any answer shows that it is reachable. A mail server gets the password, and no
+    /// message.
     ///
     /// # Errors
     /// A text with the reason, without a secret.
@@ -45,12 +46,17 @@ impl Routes {
                     token,
                     channel,
                     thread_channels,
+                    buttons: self.buttons,
                 }
                 .check()
                 .await;
             }
             RouteKind::SlackWebhook { url } | RouteKind::Teams { url } => {
                 self.secrets.url(url).await?
+            }
+            RouteKind::Email(email) => {
+                let sender = email::Sender::new(email, &self.secrets, route.timeout).await?;
+                return sender.check().await;
             }
             RouteKind::Destination(destination) => {
                 if let Some(secret) = &destination.secret {

@@ -1,5 +1,5 @@
-//! The addresses that a destination is never reached at: those of this machine's network itself, which a cloud answers
-//! with credentials. Private ones are permitted, because operators run trackers inside.
+//! The addresses that a destination or a mail server is never reached at: those of this machine's network itself, which
+//! a cloud answers with credentials. Private ones are permitted, because operators run trackers inside.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -45,6 +45,21 @@ pub(super) fn check(url: &Url) -> Result<(), String> {
     }
 }
 
+/// The permitted addresses of a host at a port.
+///
+/// # Errors
+/// A text with the reason, when there is none.
+pub(super) async fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
+    let found = lookup_host((host, port))
+        .await
+        .map_err(|error| format!("{host} cannot be resolved: {error}"))?;
+    let permitted: Vec<SocketAddr> = found.filter(|found| !is_refused(found.ip())).collect();
+    if permitted.is_empty() {
+        return Err(refusal(host));
+    }
+    Ok(permitted)
+}
+
 fn refusal(host: &str) -> String {
     format!("{host} is a link-local address or one of a metadata service, which is refused")
 }
@@ -84,16 +99,8 @@ struct Guard;
 impl Resolve for Guard {
     fn resolve(&self, name: Name) -> Resolving {
         Box::pin(async move {
-            let host = name.as_str().to_owned();
             // The port of the URL takes the place of this one.
-            let found: Vec<SocketAddr> = lookup_host((host.as_str(), 0)).await?.collect();
-            let permitted: Vec<SocketAddr> = found
-                .into_iter()
-                .filter(|address| !is_refused(address.ip()))
-                .collect();
-            if permitted.is_empty() {
-                return Err(refusal(&host).into());
-            }
+            let permitted = addresses(name.as_str(), 0).await?;
             Ok(Box::new(permitted.into_iter()) as Addrs)
         })
     }

@@ -1,5 +1,5 @@
 //! Sends notifications over HTTP: to Slack, to workflows of Microsoft Teams, to webhooks of programs, and as notes to
-//! the destinations that a declaration describes.
+//! the destinations that a declaration describes; and by e-mail.
 //!
 //! Only operators choose the addresses. A secret is read for each message, so a renewed one is used at once; the mask
 //! learns it before it is sent. Texts are masked again here, because a secret may have become known since they were
@@ -18,8 +18,11 @@ mod secret;
 mod post;
 mod signature;
 mod slack;
+mod slack_update;
+mod slack_people;
 mod guard;
 mod destination;
+mod email;
 mod check;
 
 use std::collections::BTreeMap;
@@ -30,8 +33,11 @@ use reqwest::Client;
 use self::destination::{Pace, Sender};
 pub use self::destination::{Preview, preview};
 use self::secret::Secrets;
+pub use self::slack::Buttons;
+pub use self::slack_people::{SlackPeople, answer_addresses};
 use tarsy_config::{NotificationRoute, RouteKind, WebhookAddress};
-use tarsy_core::notification::{Notification, slack as slack_text, teams, webhook};
+use tarsy_core::notification::request::Request;
+use tarsy_core::notification::{Moment, Notification, slack as slack_text, teams, webhook};
 use tarsy_engine::ports::{Arrival, Notifier, ProviderAnswer};
 use tarsy_http::outgoing;
 use tarsy_mask::Mask;
@@ -46,6 +52,7 @@ pub struct Routes {
     guarded: Result<Client, String>,
     paces: BTreeMap<String, Pace>,
     secrets: Secrets,
+    buttons: Buttons,
     mask: Mask,
 }
 
@@ -67,8 +74,15 @@ impl Routes {
             guarded: guard::client(),
             paces,
             secrets: Secrets(mask.clone()),
+            buttons: Buttons::LinksOnly,
             mask,
         }
+    }
+
+    /// The same routes, whose bots of Slack show buttons under calls that wait for a person.
+    #[must_use]
+    pub fn with_buttons(self, buttons: Buttons) -> Self {
+        Self { buttons, ..self }
     }
 
     async fn deliver(
@@ -81,6 +95,13 @@ impl Routes {
             .routes
             .get(&message.key.route)
             .ok_or("the configuration has no such route")?;
+        let is_late = message.key.moment == Moment::Approval && !asks(message);
+        if is_late && !matches!(route.kind, RouteKind::SlackBot { .. }) {
+            // Only a bot changes its messages.
+            return Ok(ProviderAnswer::NoPlace {
+                reason: "the request has an outcome".to_owned(),
+            });
+        }
         match &route.kind {
             RouteKind::SlackWebhook { url } => {
                 let url = self.secrets.url(url).await?;
@@ -121,8 +142,19 @@ impl Routes {
                     token,
                     channel,
                     thread_channels,
+                    buttons: self.buttons,
                 };
-                api.deliver(message, thread).await
+                match message.key.moment {
+                    Moment::Decided => api.update(message).await,
+                    Moment::Approval if !asks(message) => api.search(message, thread).await,
+                    Moment::Started | Moment::Approval | Moment::Ended | Moment::Covered => {
+                        api.deliver(message, thread).await
+                    }
+                }
+            }
+            RouteKind::Email(email) => {
+                let sender = email::Sender::new(email, &self.secrets, route.timeout).await?;
+                Ok(sender.deliver(message, thread).await)
             }
             RouteKind::Destination(destination) => {
                 let secret = match &destination.secret {
@@ -150,21 +182,47 @@ impl Routes {
     }
 
     fn timeout(&self, route: &str) -> Duration {
-        self.routes
-            .get(route)
-            .map(|route| route.timeout)
-            .unwrap_or_default()
+        let Some(route) = self.routes.get(route) else {
+            return Duration::default();
+        };
+        match &route.kind {
+            // The dialogue keeps the limit itself, because it knows what a late answer means.
+            RouteKind::Email(_) => route.timeout + email::MARGIN,
+            RouteKind::SlackWebhook { .. }
+            | RouteKind::SlackBot { .. }
+            | RouteKind::Teams { .. }
+            | RouteKind::Webhook { .. }
+            | RouteKind::Destination(_) => route.timeout,
+        }
     }
 
     /// The notification with what the mask knows by now.
     fn masked(&self, message: Notification) -> Notification {
         let text = |text: String| self.mask.apply(&text).into_owned();
         let mut message = message;
+        let before = message.summary.request.as_ref();
+        let before = before.map_or_else(String::new, |request| request.arguments.clone());
         message.summary.title = text(message.summary.title);
         message.summary.analysis = message.summary.analysis.map(text);
         message.summary.error = message.summary.error.map(text);
+        if let Some(request) = &mut message.summary.request {
+            let arguments = text(std::mem::take(&mut request.arguments));
+            if arguments != before {
+                // The person would approve another text than the one that is sent.
+                request.channels.clear();
+            }
+            request.arguments = arguments;
+            request.why = text(std::mem::take(&mut request.why));
+            request.comment = request.comment.take().map(text);
+        }
         message
     }
+}
+
+/// Whether people can decide about the request of a message.
+fn asks(message: &Notification) -> bool {
+    let request = message.summary.request.as_ref();
+    request.is_some_and(Request::is_open)
 }
 
 impl Notifier for Routes {

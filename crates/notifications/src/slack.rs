@@ -16,9 +16,11 @@ use serde_json::Value;
 use super::answer::{self, retry_after, unavailable};
 use super::secret;
 use tarsy_core::alert::refs::{self, SlackThread};
-use tarsy_core::notification::{Notification, slack};
+use tarsy_core::notification::{Moment, Notification, slack};
 use tarsy_engine::ports::{Arrival, ProviderAnswer};
 
+/// A longer time stamp is none, and names no message.
+const MAX_TS_BYTES: usize = 40;
 /// Pages of the channel in which a message is searched.
 const MAX_PAGES: usize = 5;
 /// Messages of a page; the most that Slack recommends.
@@ -57,6 +59,16 @@ const NOT_THERE: [&str; 9] = [
     "restricted_action_thread_locked",
 ];
 
+/// The way in which a person decides about a call that a message shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Buttons {
+    /// In the message: a process of this installation receives the clicks.
+    Offered,
+    /// On the page that the message links to.
+    #[default]
+    LinksOnly,
+}
+
 /// The API with a bot's token and a channel.
 pub(super) struct Api<'a> {
     pub(super) client: &'a Client,
@@ -65,14 +77,15 @@ pub(super) struct Api<'a> {
     pub(super) channel: &'a str,
     /// Other channels, in whose threads it may reply.
     pub(super) thread_channels: &'a [String],
+    pub(super) buttons: Buttons,
 }
 
 /// The destination of a message: a channel, and the message in it that it replies to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Destination {
-    /// The thread of the alert's own message.
-    OfAlert(SlackThread),
-    /// The route's channel, and there the first message of the session.
+    /// The thread of the alert's own message, or that of the session's first one.
+    InThread(SlackThread),
+    /// The route's channel, and there the first message of the session, as a worker of an earlier version stored it.
     OfRoute { thread: Option<String> },
 }
 
@@ -121,9 +134,8 @@ impl Api<'_> {
             for place in &places {
                 match self.find(&message, place).await? {
                     Lookup::Found(ts) => {
-                        return Ok(ProviderAnswer::Found {
-                            receipt: Some(place.receipt(ts)),
-                        });
+                        let receipt = place.receipt(&message, place.channel(self.channel), ts);
+                        return Ok(ProviderAnswer::Found { receipt });
                     }
                     Lookup::Absent => {}
                     Lookup::Failed => is_absent = false,
@@ -142,31 +154,70 @@ impl Api<'_> {
         Ok(answer)
     }
 
-    /// The alert's own message, if it names one where the route may reply, or the one of the first message; then the
+    /// Finds a message that has asked and that an earlier attempt may have posted. People have decided since, so it is
+    /// not posted any more.
+    ///
+    /// # Errors
+    /// A text with the reason, when the address of the API is no URL.
+    pub(super) async fn search(
+        &self,
+        message: &Notification,
+        first: Option<&str>,
+    ) -> Result<ProviderAnswer, String> {
+        let mut answer = ProviderAnswer::NoPlace {
+            reason: "the request has an outcome".to_owned(),
+        };
+        for place in self.places(message, first) {
+            match self.find(message, &place).await? {
+                Lookup::Found(ts) => {
+                    let receipt = place.receipt(message, place.channel(self.channel), ts);
+                    return Ok(ProviderAnswer::Found { receipt });
+                }
+                Lookup::Absent => {}
+                Lookup::Failed => {
+                    answer = unavailable("the channel cannot be read", Arrival::Unknown);
+                }
+            }
+        }
+        Ok(answer)
+    }
+
+    /// The alert's own message, if it names one where the route may reply, and the session's first message; then the
     /// route's channel.
     fn places(&self, message: &Notification, first: Option<&str>) -> Vec<Destination> {
         let of_alert = message
             .summary
             .refs
             .get(refs::SLACK)
-            .and_then(SlackThread::parse);
-        let of_alert = of_alert
-            .filter(|thread: &SlackThread| {
+            .and_then(SlackThread::parse)
+            .filter(|thread| {
                 thread.channel == self.channel || self.thread_channels.contains(&thread.channel)
-            })
-            .or_else(|| SlackThread::parse(first?));
+            });
+        let of_first = first
+            .and_then(SlackThread::parse)
+            .filter(|thread| Some(thread) != of_alert.as_ref());
         let thread = first
             .filter(|first| !first.contains('/'))
             .map(str::to_owned);
+        // A question that was asked in a thread is answered for the people of that thread.
+        let of_route = (!message.stays_in_thread).then_some(Destination::OfRoute { thread });
         of_alert
-            .map(Destination::OfAlert)
             .into_iter()
-            .chain([Destination::OfRoute { thread }])
+            .chain(of_first)
+            .map(Destination::InThread)
+            .chain(of_route)
             .collect()
     }
 
     async fn post(&self, message: &Notification, place: &Destination) -> Result<Posted, String> {
-        let body = slack::post(message, place.channel(self.channel), place.thread()).to_string();
+        let channel = place.channel(self.channel);
+        let offered = match (self.buttons, message.key.moment) {
+            (Buttons::Offered, Moment::Approval) => slack::offer(message),
+            (Buttons::Offered, Moment::Ended) => slack::to_judge(message),
+            (Buttons::Offered | Buttons::LinksOnly, _) => None,
+        };
+        let body = offered.unwrap_or_else(|| slack::message(message));
+        let body = slack::addressed(body, message, channel, place.thread()).to_string();
         let request = self.client.post(self.method("chat.postMessage")?);
         let request = request.header(AUTHORIZATION, self.token.clone());
         let response = request
@@ -178,7 +229,7 @@ impl Api<'_> {
             Ok(response) => match posted(response).await {
                 Posted::Answered(ProviderAnswer::Accepted { receipt }) => {
                     Posted::Answered(ProviderAnswer::Accepted {
-                        receipt: receipt.map(|ts| place.receipt(ts)),
+                        receipt: receipt.and_then(|ts| place.receipt(message, channel, ts)),
                     })
                 }
                 Posted::Answered(answer) => Posted::Answered(answer),
@@ -235,7 +286,7 @@ impl Api<'_> {
             };
             if !reply.ok {
                 // Where nothing can be posted, nothing was.
-                let is_absent = matches!(place, Destination::OfAlert(_))
+                let is_absent = matches!(place, Destination::InThread(_))
                     && NOT_THERE.contains(&reply.error.as_str());
                 return Ok(if is_absent {
                     Lookup::Absent
@@ -280,7 +331,7 @@ impl Api<'_> {
         Ok(serde_json::from_str(&body).ok())
     }
 
-    fn method(&self, name: &str) -> Result<Url, String> {
+    pub(super) fn method(&self, name: &str) -> Result<Url, String> {
         secret::parsed(&format!("{}/{name}", self.url))
     }
 }
@@ -288,29 +339,41 @@ impl Api<'_> {
 impl Destination {
     fn channel<'p>(&'p self, of_route: &'p str) -> &'p str {
         match self {
-            Self::OfAlert(thread) => &thread.channel,
+            Self::InThread(thread) => &thread.channel,
             Self::OfRoute { .. } => of_route,
         }
     }
 
     fn thread(&self) -> Option<&str> {
         match self {
-            Self::OfAlert(thread) => Some(&thread.ts),
+            Self::InThread(thread) => Some(&thread.ts),
             Self::OfRoute { thread } => thread.as_deref(),
         }
     }
 
-    /// The stored receipt of a message, to which the next message of the session replies: a reply starts no thread.
-    fn receipt(&self, ts: String) -> String {
-        match self {
-            Self::OfAlert(SlackThread { channel, ts }) => format!("{channel}/{ts}"),
-            Self::OfRoute { .. } => ts,
+    /// The stored receipt of a message, `<channel>/<ts>`: the first message of its thread, to which the next message of
+    /// the session replies, because a reply starts no thread. That of a request is the message itself, which is changed
+    /// later.
+    fn receipt(&self, message: &Notification, channel: &str, ts: String) -> Option<String> {
+        if ts.len() > MAX_TS_BYTES {
+            return None;
         }
+        if message.key.moment == Moment::Approval {
+            return Some(format!("{channel}/{ts}"));
+        }
+        let first = match self {
+            Self::InThread(thread) => thread.ts.clone(),
+            Self::OfRoute { thread } => thread.clone().unwrap_or(ts),
+        };
+        // Another server that speaks this API may have other time stamps.
+        let whole = SlackThread::new(channel, &first);
+        let whole = whole.map(|SlackThread { channel, ts }| format!("{channel}/{ts}"));
+        Some(whole.unwrap_or(first))
     }
 }
 
 /// The answer to a message.
-enum Posted {
+pub(super) enum Posted {
     Answered(ProviderAnswer),
     /// The channel or message does not exist, or this bot may not write there.
     NotThere(ProviderAnswer),
@@ -331,7 +394,7 @@ enum Lookup {
 }
 
 /// Most errors have the status 200 and a word.
-async fn posted(response: Response) -> Posted {
+pub(super) async fn posted(response: Response) -> Posted {
     let pause = retry_after(response.headers());
     if !response.status().is_success() {
         return Posted::Answered(answer::of_status(response).await);

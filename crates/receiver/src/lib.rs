@@ -20,6 +20,7 @@ mod request;
 mod readers;
 mod alerts;
 mod response;
+pub mod slack;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

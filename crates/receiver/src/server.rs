@@ -31,7 +31,7 @@ const LIFETIME_FACTOR: u32 = 30;
 /// The time that one request may take for its head, its body and the queue, as a multiple of the body timeout.
 const REQUEST_FACTOR: u32 = 3;
 /// The answer to a client without a connection permit: it may try again.
-const OVER_LIMIT: &[u8] =
+pub(super) const OVER_LIMIT: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
 /// Receives alerts on `listener` until `stop` is cancelled, then finishes the open requests for a bounded time.
@@ -104,18 +104,23 @@ async fn observe<Q: Queue>(
     let span = servers::receive(path, receiver.parent(request.headers()));
     let response = next.run(request).instrument(span.clone()).await;
     finish(&span, &response);
+    count(path, &response);
+    metrics::histogram!("tarsy_receive_request_duration_seconds")
+        .record(began.elapsed().as_secs_f64());
+    response
+}
+
+/// Counts a request; `path` is one of a closed set.
+pub(super) fn count(path: &'static str, response: &Response) {
     let code = match response.status().as_u16() {
         ..400 => "2xx",
         400..500 => "4xx",
         500.. => "5xx",
     };
     metrics::counter!("tarsy_receive_requests_total", "path" => path, "code" => code).increment(1);
-    metrics::histogram!("tarsy_receive_request_duration_seconds")
-        .record(began.elapsed().as_secs_f64());
-    response
 }
 
-fn finish(span: &Span, response: &Response) {
+pub(super) fn finish(span: &Span, response: &Response) {
     span.record("http.response.status_code", response.status().as_u16());
     if response.status().is_server_error() {
         trace::fail(span, response.status().as_str());

@@ -17,7 +17,7 @@ use tarsy_core::chain::LaterWord;
 use tarsy_core::execution::entry::{ApprovalOutcome, Mark, StopReason};
 use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::verdicts::Rating;
-use tarsy_engine::ports::{DeadReason, RunStatus, ToolCallState};
+use tarsy_engine::ports::{DeadReason, RunStatus, ToolCallState, WakeCause};
 
 /// A word that its set does not contain.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -152,6 +152,7 @@ stored!(Text => RunStatus, parse);
 stored!(Text => Severity, parse);
 stored!(Text => StopReason, parse);
 stored!(Text => ToolCallState, parse);
+stored!(Text => WakeCause, parse);
 stored!(Text => Rating, parse);
 stored!(Text => RequestState, parse);
 stored!(Text => ApprovalOutcome, parse);
@@ -218,6 +219,7 @@ mod tests {
             ToolCallState::as_str,
         );
         each_is_read(DeadReason::ALL, DeadReason::as_str);
+        each_is_read(WakeCause::ALL, WakeCause::as_str);
         each_is_read(Severity::ALL, Severity::as_str);
     }
 

@@ -21,6 +21,7 @@ use super::reads::attempts::ReadAttempts;
 use super::reads::{alert_updates, record, result};
 use super::writes::approvals::checkpoint::WriteCheckpoint;
 use super::writes::finish::Finish;
+use super::writes::notify::PlannedRows;
 use super::writes::recover::{self, Loss};
 use super::writes::step::Step;
 
@@ -92,12 +93,21 @@ impl Journal for Store {
     }
 
     async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<Appended, StoreError> {
-        let write = WriteCheckpoint::new(lease, checkpoint)?;
+        let has_requests = !checkpoint.asked.is_empty() || !checkpoint.closed.is_empty();
+        let notifications = if checkpoint.asked.is_empty() {
+            PlannedRows::default()
+        } else {
+            self.outgoing.of_request().into()
+        };
+        let write = WriteCheckpoint::new(lease, checkpoint, notifications)?;
         let written = self
             .run(Operation::Checkpoint, move |connection| {
                 write.write(connection)
             })
             .await?;
+        if has_requests {
+            self.outgoing.has_changed();
+        }
         counted("checkpoint", written)
             .map(|committed| self.tails.pass_on(lease.session_id, committed))
     }

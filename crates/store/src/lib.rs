@@ -43,6 +43,7 @@ pub use diagnose::{DatabaseReport, diagnose};
 pub use error::Error;
 pub use fit::{DatabaseFit, database_fit};
 pub use migrate::{MIGRATION_TIMEOUT, Migrated, migrate};
+pub use reads::approvals::waiting::WaitingForPeople;
 pub use reads::list::MAX_COUNTED;
 pub use tarsy_reports::{
     AlertReport, AlertUpdateReport, DispositionKind, ExecutionReport, IdMatch, JoinedAlert,

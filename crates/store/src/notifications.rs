@@ -45,7 +45,7 @@ impl Notifications for Store {
             move |connection| (&*statement).get_results(connection),
         )
         .await?;
-        rows.into_iter().map(|row| write.due(row)).collect()
+        Ok(rows.into_iter().filter_map(|row| write.due(row)).collect())
     }
 
     async fn record_notification(

@@ -47,6 +47,7 @@ pub fn message(decision: Decision) -> NewPeopleMessage {
         comment: decision.comment,
         by: decision.by,
         from: decision.from,
+        response_url: None,
     };
     NewPeopleMessage {
         subject: PeopleSubject {
@@ -112,6 +113,7 @@ pub fn verdict(judgement: Judgement) -> NewPeopleMessage {
         action: judgement.action,
         by: None,
         from: None,
+        response_url: None,
     };
     NewPeopleMessage {
         subject: PeopleSubject {

@@ -93,10 +93,16 @@ pub fn message(
     })
 }
 
-/// Priority and suffix of the subject of an alert or a question. A suffix that cannot be published is left out.
+/// Priority and suffix of the subject of an alert or a question. A suffix that cannot be published is left out, and so
+/// is that of a question from a thread of Slack: the copy names its investigation itself.
 pub fn queue_of(subject: &str) -> (Priority, Option<SubjectSuffix>) {
     Subject::parse(subject).map_or((Priority::Normal, None), |subject| {
-        (subject.priority, subject.suffix.parse().ok())
+        let suffix = if subject.is_of_slack() {
+            None
+        } else {
+            subject.suffix.parse().ok()
+        };
+        (subject.priority, suffix)
     })
 }
 
@@ -121,6 +127,7 @@ mod tests {
             of("tarsy.questions.high.question"),
             ("high", Some("question".to_owned()))
         );
+        assert_eq!(of("tarsy.questions.high.slack"), ("high", None));
         assert_eq!(of("anything"), ("normal", None));
     }
 

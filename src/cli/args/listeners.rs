@@ -27,6 +27,9 @@ pub struct ReceiveArgs {
         default_value = "127.0.0.1:0"
     )]
     pub metrics_listen: SocketAddr,
+    /// Receive clicks of people in Slack instead of alerts; needs receive.slack
+    #[arg(long)]
+    pub slack_only: bool,
     #[command(flatten)]
     pub parent: ParentArgs,
 }

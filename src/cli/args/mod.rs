@@ -394,6 +394,9 @@ pub struct DrillArgs {
     /// Kill the worker that owns the investigation in the middle of it
     #[arg(long)]
     pub kill: bool,
+    /// The person denies the calls that they would approve: for a drill with decisions of people (approve-restart)
+    #[arg(long)]
+    pub no_approve: bool,
     /// When it is over, investigate the same alert again: the second investigation is shown the first one
     #[arg(long, conflicts_with = "provider")]
     pub again: bool,

@@ -60,6 +60,7 @@ pub struct DestinationsTestArgs {
 }
 
 fn moment(text: &str) -> Result<Moment, String> {
-    let known = Moment::ALL.map(Moment::as_str).join(", ");
-    Moment::parse(text).ok_or_else(|| format!("accepted: {known}"))
+    let known = Moment::OF_ROUTES.map(Moment::as_str).join(", ");
+    let listed = Moment::parse(text).filter(|moment| Moment::OF_ROUTES.contains(moment));
+    listed.ok_or_else(|| format!("accepted: {known}"))
 }

@@ -49,7 +49,7 @@ pub(super) async fn doctor(global: &GlobalArgs, args: DoctorArgs) -> anyhow::Res
 
 /// Asks `/readyz`, for a container without a shell and without an HTTP client.
 pub(super) async fn health(args: HealthArgs) -> anyhow::Result<Exit> {
-    let (status, body) = readiness(args.address, args.timeout)
+    let (status, body) = fetched(args.address, "/readyz", args.timeout)
         .await
         .with_context(|| format!("no answer from {}", args.address))?;
     print(&[body.trim_end().to_owned()])?;
@@ -57,8 +57,10 @@ pub(super) async fn health(args: HealthArgs) -> anyhow::Result<Exit> {
     Ok(if ready { Exit::Done } else { Exit::Failed })
 }
 
-async fn readiness(
+/// The answer of a role of this machine to a request of this path.
+pub(super) async fn fetched(
     address: SocketAddr,
+    path: &str,
     timeout: Duration,
 ) -> reqwest::Result<(StatusCode, String)> {
     rustls::crypto::ring::default_provider()
@@ -70,9 +72,6 @@ async fn readiness(
         .tls_certs_only([])
         .timeout(timeout)
         .build()?;
-    let answer = client
-        .get(format!("http://{address}/readyz"))
-        .send()
-        .await?;
+    let answer = client.get(format!("http://{address}{path}")).send().await?;
     Ok((answer.status(), answer.text().await?))
 }

@@ -11,6 +11,7 @@ use crate::cli::args::{ConfigCommand, ExampleArgs, GlobalArgs, JsonArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::json::line;
 use crate::process::secrets::may_be_secret;
+use crate::process::shown::{without_literal_secrets, without_users};
 use crate::process::skills;
 use tarsy_config::{
     Composed, Config, EXAMPLE, EXAMPLES, Resolved, Template, compose, describe, example_of, find,
@@ -27,13 +28,15 @@ pub(super) fn run(global: &GlobalArgs, command: ConfigCommand) -> anyhow::Result
         ConfigCommand::Example(args) => (example(&args), Exit::Done),
         ConfigCommand::Show(args) => {
             let file = find(global.config.clone());
+            let secrets = secrets_in(file.as_deref())?;
             let config = Config::load(file.as_deref(), &process_env)?;
+            let config = without_literal_secrets(&config, &secrets);
             let shown = if args.json {
                 line(&config)?
             } else {
                 show(&config)
             };
-            (secrets_in(file.as_deref())?.unresolved(&shown), Exit::Done)
+            (without_users(&secrets.unresolved(&shown)), Exit::Done)
         }
         ConfigCommand::Schema => (schema(), Exit::Done),
         ConfigCommand::Check(args) => check(find(global.config.clone()).as_deref(), args)?,

@@ -23,6 +23,7 @@ use tarsy_bus::TopologyChanges;
 use tarsy_config::{Config, LlmService, find, process_env};
 use tarsy_drill::evidence::Evidence;
 use tarsy_drill::gate::Gates;
+use tarsy_engine::worker::decisions::Drills;
 use tarsy_llm::service::scripted::Unknown;
 use tarsy_mcp::evidence_server;
 use tarsy_store::Schema;
@@ -56,6 +57,11 @@ pub(super) async fn worker(
         clock_offset: args
             .clock_at
             .map_or_else(TimeDelta::zero, |at| at - Utc::now()),
+        drills: if args.drill.is_some() {
+            Drills::Accept
+        } else {
+            Drills::Refuse
+        },
     };
     let stop = shutdown::on_signals(args.parent.stop_on())?;
     Box::pin(worker::run(options, config, stop)).await?;
@@ -139,10 +145,18 @@ pub(super) async fn receive(
         addresses,
         listen: args.listen,
         metrics_listen: args.metrics_listen,
-        token: receive::token()?,
+        token: if args.slack_only {
+            None
+        } else {
+            receive::token()?
+        },
     };
     let stop = shutdown::on_end(args.parent.stop_on())?;
-    receive::run(options, &config, stop).await?;
+    if args.slack_only {
+        receive::run_slack(options, &config, stop).await?;
+    } else {
+        receive::run(options, &config, stop).await?;
+    }
     Ok(Exit::Done)
 }
 

@@ -8,7 +8,9 @@ use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{add_named, add_passwords, approval_keys, is_harmless, is_named_secret};
-use tarsy_config::{Config, McpServer, McpTransport, SecretSource, SourceAuth, process_env};
+use tarsy_config::{
+    Config, McpServer, McpTransport, SecretSource, SlackApp, SourceAuth, process_env,
+};
 use tarsy_mask::Mask;
 
 /// A larger file is not a list of secrets.
@@ -103,7 +105,8 @@ impl SecretFiles {
                 }
             }
         }
-        for secret in approval_keys(config) {
+        let of_slack = config.receive.slack.iter().flat_map(SlackApp::secrets);
+        for secret in approval_keys(config).chain(of_slack) {
             match secret {
                 SecretSource::File(file) => files.add_all([file.as_str()]),
                 SecretSource::Variable(name) => {

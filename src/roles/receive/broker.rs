@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use tarsy_bus::{
     ASKED_BY, CHAIN, CONTENT_ENCODING, CONTENT_TYPE, Error, LEFT_OUT, Nats, NewAlert, PARENT_ID,
-    PART, SESSION_ID, SOURCE, TRACEPARENT,
+    PART, SESSION_ID, SOURCE, THREAD, TRACEPARENT,
 };
 use tarsy_config::Receive;
 use tarsy_core::ids::SessionId;
@@ -108,7 +108,7 @@ pub(super) fn header_rules(receive: &Receive) -> HeaderRules {
     let mut rules = HeaderRules {
         forwarded: Vec::new(),
         ignored: Vec::new(),
-        forbidden: vec![PARENT_ID, ASKED_BY],
+        forbidden: vec![PARENT_ID, ASKED_BY, THREAD],
     };
     for name in tarsy_bus::ALLOWED {
         // The receiver itself sets the first three; the last two describe the bytes and not the alert.
@@ -233,7 +233,10 @@ mod tests {
         } = header_rules(&all);
         assert_eq!(
             (&ignored, &forbidden),
-            (&vec![SOURCE, PART, LEFT_OUT], &vec![PARENT_ID, ASKED_BY])
+            (
+                &vec![SOURCE, PART, LEFT_OUT],
+                &vec![PARENT_ID, ASKED_BY, THREAD]
+            )
         );
         forwarded.extend(
             forbidden
@@ -251,7 +254,7 @@ mod tests {
         });
         assert_eq!(
             (none.forwarded.len(), none.ignored.len()),
-            (0, tarsy_bus::ALLOWED.len() - 5),
+            (0, tarsy_bus::ALLOWED.len() - 6),
             "{none:?}"
         );
     }

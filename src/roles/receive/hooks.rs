@@ -25,6 +25,7 @@ pub(super) struct Hooks {
 /// Secrets in files, and what they become.
 #[derive(Debug)]
 pub(super) struct Renewal {
+    /// The source, or the key of the configuration, for logs.
     source: String,
     secrets: Vec<Secret>,
     target: Target,
@@ -197,6 +198,15 @@ impl TokenLocation {
 }
 
 impl Renewal {
+    /// The renewal of signing secrets.
+    pub(super) fn of_keys(source: &str, secrets: Vec<Secret>, keys: &HmacKeys) -> Self {
+        Self {
+            source: source.to_owned(),
+            secrets,
+            target: Target::Keys(keys.clone()),
+        }
+    }
+
     /// Reads the secrets again.
     fn renew(&self) -> Result<(), String> {
         let texts = self

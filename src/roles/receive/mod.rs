@@ -5,6 +5,7 @@
 mod token;
 mod hooks;
 mod broker;
+mod slack;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::broker::{Broker, header_rules};
 use self::hooks::Hooks;
+pub use self::slack::run_slack;
 pub use self::token::token;
 use self::token::{TOKEN_FILE_VARIABLE, TOKEN_VARIABLE, invalid};
 use crate::process::connect::Addresses;
@@ -106,7 +108,7 @@ pub async fn run(
     };
     let receiver = tokio::spawn(serve(listener, settings, queue, shutdown.clone()));
     let linked = tokio::select! {
-        result = link(&options.addresses, &broker, &ready) => result,
+        result = link(&options.addresses, &broker, &ready, Serves::Alerts) => result,
         never = token::keep_up(options.token) => match never {},
         never = hooks::keep_up(renewals) => match never {},
         () = shutdown.cancelled() => Ok(()),
@@ -117,6 +119,31 @@ pub async fn run(
     telemetry.end().await;
     tracing::info!("receiver stopped");
     linked
+}
+
+/// The requests that a process takes. They have broker users of their own: the one that reads the bodies of strangers
+/// may not send what people decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Serves {
+    Alerts,
+    Slack,
+}
+
+impl Serves {
+    fn nats_role(self) -> &'static str {
+        match self {
+            Self::Alerts => "receive",
+            Self::Slack => "slack",
+        }
+    }
+
+    /// One request in words.
+    fn one(self) -> &'static str {
+        match self {
+            Self::Alerts => "alert",
+            Self::Slack => "request",
+        }
+    }
 }
 
 /// The limits of the sources that have one.
@@ -135,11 +162,12 @@ async fn link(
     addresses: &Addresses,
     broker: &watch::Sender<Option<Nats>>,
     ready: &watch::Sender<Readiness>,
+    serves: Serves,
 ) -> anyhow::Result<()> {
     let unavailable = || Readiness::NotReady("nats unavailable".to_owned());
     ready.send_replace(unavailable());
     let nats = addresses
-        .nats_for_role("receive", &|error| {
+        .nats_for_role(serves.nats_role(), &|error| {
             let is_refused = matches!(error, Error::Refused { .. });
             ready.send_replace(if is_refused {
                 not_ready(error)
@@ -152,10 +180,11 @@ async fn link(
     broker.send_replace(Some(nats.clone()));
     loop {
         let connected = link.borrow_and_update().connected;
-        let now = if connected {
-            queue(&nats).await
-        } else {
-            unavailable()
+        let now = match serves {
+            _ if !connected => unavailable(),
+            Serves::Alerts => queue(&nats).await,
+            // The role may only publish.
+            Serves::Slack => Readiness::Ready,
         };
         let interval = if now == Readiness::Ready {
             QUEUE_CHECK_INTERVAL
@@ -166,14 +195,15 @@ async fn link(
             match now {
                 Readiness::NotReady(_) if !connected => {
                     tracing::warn!(
-                        "nats disconnected: every alert is answered with 503 until nats is back"
+                        "nats disconnected: every {} is answered with 503 until nats is back",
+                        serves.one()
                     );
                 }
                 Readiness::NotReady(why) => {
-                    tracing::warn!("every alert is answered with 503: {why}")
+                    tracing::warn!("every {} is answered with 503: {why}", serves.one())
                 }
                 Readiness::Ready | Readiness::Impaired(_) => {
-                    tracing::info!("nats connected: alerts are queued")
+                    tracing::info!("nats connected: {}s are queued", serves.one())
                 }
             }
         }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 use tokio::sync::Semaphore;
 
+use super::asking::{Asked, Asking, Mention, Verdict};
 use super::message::hints;
 use crate::process::masked::{self, MaskedAlert};
-use tarsy_bus::MessageKind;
+use tarsy_bus::{MessageKind, Subject};
 use tarsy_config::Config;
 use tarsy_core::alert::Alert;
 use tarsy_core::chain::RunStatus;
@@ -42,6 +43,7 @@ pub struct ConfiguredIntake {
     store: Arc<Store>,
     runbooks: Runbooks,
     skills: Skills,
+    asking: Asking,
     mask: Mask,
     readers: Arc<Semaphore>,
 }
@@ -60,8 +62,10 @@ impl ConfiguredIntake {
         let max_alert_bytes = usize::try_from(config.worker.max_alert_bytes).unwrap_or(usize::MAX);
         let intake =
             intake::Intake::new(config.sources.all()).with_max_alert_bytes(max_alert_bytes);
+        let asking = Asking::new(Arc::clone(&config), Arc::clone(&store), mask.clone());
         Self {
             planner: SessionPlanner::new(config, tools, worker_name),
+            asking,
             intake,
             store,
             runbooks,
@@ -156,29 +160,53 @@ impl ConfiguredIntake {
         received: &Received,
         parent: &str,
     ) -> Result<PreparedAlert, PrepareError> {
-        let body = received.body.as_deref().unwrap_or_default();
-        if body.len() > MAX_QUESTION_BYTES {
-            let bytes = body.len();
-            return Err(PrepareError::Refused(Refusal {
-                reason: DeadReason::TooLarge,
-                detail: format!(
-                    "a question of {bytes} bytes; at most {MAX_QUESTION_BYTES} are read"
-                ),
-            }));
-        }
+        let body = question_body(received)?;
         let thread = self.thread(parent).await?;
         let asked =
             question(body, &thread.alert.alert_type, hints(received).priority).map_err(refused)?;
         Ok(PreparedAlert {
-            alert: masked::texts(&self.mask, asked),
+            thread: Some(Box::new(thread)),
+            ..self.asked(received, asked)
+        })
+    }
+
+    /// A question that a person asked in a thread of Slack. One that is not asked ends without a session.
+    async fn question_of_thread(&self, received: &Received) -> Result<PreparedAlert, PrepareError> {
+        let body = question_body(received)?;
+        let mention = Mention::parse(received).map_err(invalid_parent)?;
+        let priority = hints(received).priority;
+        let asked = question(body, "", priority).map_err(refused)?;
+        let judged = self.asking.judge(&mention, &asked.text).await;
+        match judged.map_err(PrepareError::Unavailable)? {
+            Verdict::Asked(allowed) => {
+                let Asked { thread, route } = *allowed;
+                let asked = Alert {
+                    alert_type: thread.alert.alert_type.clone(),
+                    ..asked
+                };
+                Ok(PreparedAlert {
+                    thread: Some(Box::new(thread)),
+                    answer_route: Some(route),
+                    ..self.asked(received, asked)
+                })
+            }
+            Verdict::NotAsked(why) => Ok(self.asked(received, asked.ignored(why))),
+        }
+    }
+
+    /// The question, masked, without the investigation that it is about.
+    fn asked(&self, received: &Received, question: Alert) -> PreparedAlert {
+        PreparedAlert {
+            alert: masked::texts(&self.mask, question),
             runbook_skill: None,
             other_parts: Vec::new(),
             route: None,
             force: false,
             limit: None,
             retry_of: retry_of(received),
-            thread: Some(Box::new(thread)),
-        })
+            thread: None,
+            answer_route: None,
+        }
     }
 
     /// The investigation that the header names. It has to be over.
@@ -210,6 +238,9 @@ impl ConfiguredIntake {
 
 impl Intake for ConfiguredIntake {
     async fn prepare(&self, received: &Received) -> Result<PreparedAlert, PrepareError> {
+        if Subject::parse(&received.subject).is_some_and(|subject| subject.is_of_slack()) {
+            return self.question_of_thread(received).await;
+        }
         let kind = MessageKind::of_subject(&received.subject);
         match (kind, received.header(PARENT_ID)) {
             (MessageKind::Question, Some(parent)) => self.question(received, &parent).await,
@@ -252,6 +283,18 @@ impl Intake for ConfiguredIntake {
         kept.map_err(PrepareError::Unavailable)?;
         Ok(planned)
     }
+}
+
+fn question_body(received: &Received) -> Result<&[u8], Refusal> {
+    let body = received.body.as_deref().unwrap_or_default();
+    let bytes = body.len();
+    if bytes <= MAX_QUESTION_BYTES {
+        return Ok(body);
+    }
+    Err(Refusal {
+        reason: DeadReason::TooLarge,
+        detail: format!("a question of {bytes} bytes; at most {MAX_QUESTION_BYTES} are read"),
+    })
 }
 
 /// The texts that the agents of a plan may load.

@@ -7,7 +7,7 @@ use tarsy_config::Config;
 use tarsy_engine::worker::background::Background;
 use tarsy_engine::worker::notifications::{BacklogWatch, RouteSender, SenderRoute};
 use tarsy_mask::Mask;
-use tarsy_notifications::Routes;
+use tarsy_notifications::{Buttons, Routes};
 use tarsy_store::Store;
 
 /// Starts the tasks of the routes that are configured.
@@ -17,7 +17,14 @@ pub(super) fn start(background: &Background, config: &Config, store: &Arc<Store>
     if routes.is_empty() {
         return;
     }
-    let notifier = Arc::new(Routes::new(routes.clone(), mask.clone()));
+    // A button without a process that receives its clicks would do nothing.
+    let buttons = if config.receive.slack.is_some() {
+        Buttons::Offered
+    } else {
+        Buttons::LinksOnly
+    };
+    let notifier = Routes::new(routes.clone(), mask.clone()).with_buttons(buttons);
+    let notifier = Arc::new(notifier);
     for (name, route) in &routes {
         let sender = RouteSender {
             store: Arc::clone(store),

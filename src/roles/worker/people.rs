@@ -6,11 +6,17 @@ use std::sync::Arc;
 use crate::process::people::{channel_keys, take_part};
 use tarsy_bus::{JetStreamPeople, Nats};
 use tarsy_config::Config;
-use tarsy_engine::ports::NoChannelGroups;
 use tarsy_engine::worker::background::Background;
 use tarsy_engine::worker::decisions::{Drills, Recorder};
 use tarsy_mask::Mask;
+use tarsy_notifications::SlackPeople;
 use tarsy_store::Store;
+
+/// The part of a worker that concerns people.
+pub(super) struct People<'p> {
+    pub(super) mask: &'p Mask,
+    pub(super) drills: Drills,
+}
 
 /// Starts the recorder if people take part.
 pub(super) fn start(
@@ -18,18 +24,19 @@ pub(super) fn start(
     config: &Config,
     nats: &Nats,
     store: &Arc<Store>,
-    mask: &Mask,
+    people: People<'_>,
 ) {
+    let People { mask, drills } = people;
     if !take_part(config) {
         return;
     }
     let recorder = Recorder {
         store: Arc::clone(store),
         queue: Arc::new(nats.clone()),
-        groups: NoChannelGroups,
+        groups: SlackPeople::new(config, mask.clone()),
         mask: mask.clone(),
         approvals: config.approvals.clone(),
-        drills: Drills::Refuse,
+        drills,
     };
     let messages = JetStreamPeople::new(nats, channel_keys(config));
     background.spawn("decisions", |end| recorder.run(messages, end));

@@ -1,4 +1,4 @@
-//! The gauges of the queue, which one worker at a time exports.
+//! The gauges of the queue and of what waits for people, which one worker at a time exports.
 //!
 //! Every worker publishes its status. The live worker with the lowest id reads the length of the queue; the others
 //! export nothing about it. While two workers disagree both export the same values, or for one interval none does.
@@ -12,7 +12,8 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
 use super::gauges::count;
-use tarsy_bus::{Backlog, Nats, PeopleStream, Priority};
+use super::people_gauges::PeopleGauges;
+use tarsy_bus::{Backlog, Nats, Priority};
 use tarsy_core::ids::WorkerId;
 use tarsy_engine::ports::WorkerStatus;
 
@@ -29,8 +30,7 @@ const SUBSCRIBE_DELAY: Duration = Duration::from_secs(5);
 pub(super) struct QueueGauges {
     pub(super) nats: Nats,
     pub(super) worker: WorkerId,
-    /// Whether people decide, so that their messages have a stream.
-    pub(super) people: PeopleStream,
+    pub(super) people: PeopleGauges,
 }
 
 impl QueueGauges {
@@ -39,7 +39,7 @@ impl QueueGauges {
         end.run_until_cancelled(self.update_forever()).await;
     }
 
-    async fn update_forever(self) {
+    async fn update_forever(mut self) {
         let mut election = Election {
             own: self.worker,
             seen: BTreeMap::new(),
@@ -52,6 +52,7 @@ impl QueueGauges {
                 Ok(statuses) => statuses,
                 Err(error) => {
                     tracing::debug!(%error, "status of other workers not read");
+                    self.people.expire(Instant::now());
                     tokio::time::sleep(SUBSCRIBE_DELAY).await; // pacing of the retries
                     continue;
                 }
@@ -72,9 +73,10 @@ impl QueueGauges {
     }
 
     /// Returns whether this worker exports the gauges.
-    async fn update(&self, election: &mut Election) -> bool {
+    async fn update(&mut self, election: &mut Election) -> bool {
         if !election.is_own(Instant::now()) {
             clear();
+            self.people.clear();
             return false;
         }
         match self.nats.backlog().await {
@@ -82,12 +84,7 @@ impl QueueGauges {
             // The timestamp of the last read shows the failure.
             Err(error) => tracing::debug!(%error, "queue gauges not updated"),
         }
-        if self.people == PeopleStream::Needed {
-            match self.nats.pending_of_people().await {
-                Ok(pending) => metrics::gauge!("tarsy_decisions_pending").set(count(pending)),
-                Err(error) => tracing::debug!(%error, "pending decisions not counted"),
-            }
-        }
+        self.people.update().await;
         true
     }
 }
@@ -143,7 +140,6 @@ fn clear() {
             .set(f64::NAN);
     }
     metrics::gauge!("tarsy_queue_poll_timestamp_seconds").set(f64::NAN);
-    metrics::gauge!("tarsy_decisions_pending").set(f64::NAN);
 }
 
 #[cfg(test)]

@@ -8,11 +8,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::Worker;
+use super::dependencies::Dependencies;
 use super::providers::ProviderCheck;
 use tarsy_bus::{Nats, system_subject};
 use tarsy_core::ids::WorkerId;
-use tarsy_engine::ports::Intake;
+use tarsy_engine::delivery::dispatcher::Settings;
 use tarsy_mask::Mask;
 use tarsy_mcp::Servers;
 use tarsy_reports::system::{ShownConfig, SystemReport};
@@ -40,16 +40,20 @@ struct Permitted {
 }
 
 impl SystemReporter {
-    pub(super) fn new<I: Intake>(worker: &Worker<I>, providers: Arc<ProviderCheck>) -> Self {
-        let settings = &worker.dispatcher.settings;
+    pub(super) fn new(
+        settings: &Settings,
+        dependencies: &Dependencies,
+        config: ShownConfig,
+        providers: Arc<ProviderCheck>,
+    ) -> Self {
         Self {
-            nats: worker.dependencies.nats.clone(),
+            nats: dependencies.nats.clone(),
             worker: settings.worker,
             name: settings.worker_name.clone(),
-            config: worker.shown.clone(),
-            tools: Arc::clone(&worker.dependencies.tools),
+            config,
+            tools: Arc::clone(&dependencies.tools),
             providers,
-            mask: worker.dependencies.mask.clone(),
+            mask: dependencies.mask.clone(),
             started: Instant::now(),
         }
     }

@@ -134,6 +134,7 @@ fn each_role_logs_in_to_nats_with_its_own_file() {
 fn every_rendered_configuration_is_one_that_the_binary_accepts() {
     let Some(helm) = Helm::find() else { return };
     let mut seen = 0;
+    let mut slack = 0;
     for (case, release) in helm.releases() {
         for map in release.of_kind("ConfigMap") {
             if let Some(file) = map["data"]["tarsy.yaml"].as_str() {
@@ -154,9 +155,18 @@ fn every_rendered_configuration_is_one_that_the_binary_accepts() {
                 assert!(config.is_ok(), "{case}: {}", config.unwrap_err());
                 seen += 1;
             }
+            if let Some(file) = map["data"]["slack.yaml"].as_str() {
+                let config = Config::parse("slack.yaml", file, &|_| None).unwrap();
+                assert!(config.receive.slack.is_some(), "{case}");
+                assert!(config.approvals.keys.slack.is_some(), "{case}");
+                let routes: Vec<&String> = config.notifications.keys().collect();
+                assert_eq!(routes, ["on-call"], "{case}");
+                slack += 1;
+            }
         }
     }
     assert!(seen > 6, "{seen}");
+    assert_eq!(slack, 1);
 }
 
 #[test]

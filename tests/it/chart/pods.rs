@@ -221,6 +221,57 @@ fn secrets_are_files_and_each_pod_has_only_its_own() {
 }
 
 #[test]
+fn the_receiver_of_slack_has_its_own_login_and_neither_database_nor_bot_token() {
+    let Some(helm) = Helm::find() else { return };
+    let release = helm.release(Case::with("slack", &json!({})));
+    let pods = release.pods();
+    let pod = pods.iter().find(|(name, _)| name.ends_with("-slack"));
+    let spec = &pod.unwrap().1;
+    let container = &spec["containers"][0];
+    let args: Vec<&str> = container["args"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(text)
+        .collect();
+    assert_eq!(args[..2], ["receive", "--slack-only"]);
+    let variables = container["env"].as_array().unwrap();
+    let names: Vec<&str> = variables.iter().map(|found| text(&found["name"])).collect();
+    assert!(
+        !names
+            .iter()
+            .any(|name| name.starts_with("DATABASE") || name.starts_with("TARSY_LLM")),
+        "{names:?}"
+    );
+    let user = variables.iter().find(|found| found["name"] == "NATS_USER");
+    assert_eq!(user.unwrap()["value"], "tarsy-slack");
+    let volumes = spec["volumes"].to_string();
+    for part in [
+        "slack/signing-secret",
+        r#""key":"slack""#,
+        r#""key":"slack.yaml""#,
+    ] {
+        assert!(volumes.contains(part), "{part}: {volumes}");
+    }
+    assert!(!volumes.contains("slack-token"), "{volumes}");
+}
+
+#[test]
+fn a_worker_has_the_key_of_slack_where_the_receiver_has_it_and_no_signing_secret() {
+    let Some(helm) = Helm::find() else { return };
+    let release = helm.release(Case::with("slack", &json!({})));
+    let item = json!({"key": "channel", "path": "slack/channel-key"}).to_string();
+    for role in ["-worker", "-slack"] {
+        let pods = release.pods();
+        let pod = pods.iter().find(|(name, _)| name.ends_with(role));
+        let volumes = pod.unwrap().1["volumes"].to_string();
+        assert!(volumes.contains(&item), "{role}: {volumes}");
+        let is_receiver = role == "-slack";
+        assert_eq!(volumes.contains("slack/signing-secret"), is_receiver);
+    }
+}
+
+#[test]
 fn the_web_server_has_the_secrets_of_a_role_that_only_reads() {
     let Some(helm) = Helm::find() else { return };
     let release = helm.release(Case::with("web", &json!({})));

@@ -73,7 +73,10 @@ impl Reference {
                 "stages": [{"name": "look", "agents": [{"name": "sre"}], "synthesis": {}}],
             }},
             "defaults": {"llm_provider": "main", "synthesis": {}},
-            "notifications": {"team": {"kind": "slack", "channel": "C1"}},
+            "notifications": {
+                "team": {"kind": "slack", "channel": "C1"},
+                "mail": {"kind": "email", "smtp": {"host": "h"}, "from": "a@b.example", "to": ["c@d.example"]},
+            },
         });
         config.pointer_mut(&self.map).unwrap()[self.key] = value.clone();
         json!({
@@ -118,6 +121,11 @@ fn references() -> Vec<Reference> {
     for key in ["url_file", "token_file", "secret_file"] {
         let present = format!("{FOLDER}slack");
         all.push(Reference::new(route, key, &present).with(&format!("{FOLDER}{ABSENT}")));
+    }
+    for key in ["password_file", "ca_file"] {
+        let present = format!("{FOLDER}slack");
+        let absent = format!("{FOLDER}{ABSENT}");
+        all.push(Reference::new("/notifications/mail/smtp", key, &present).with(&absent));
     }
     all.extend([
         Reference::new(&format!("{chain}/stages/0/agents/0"), "name", "sre"),

@@ -213,6 +213,21 @@ fn refused() -> Vec<(&'static str, Value, &'static str)> {
             json!({"receiver": {"terminationGracePeriodSeconds": 24}}),
             "open requests need 25",
         ),
+        (
+            "slack",
+            json!({"slackReceiver": {"terminationGracePeriodSeconds": 24}}),
+            "slackReceiver.terminationGracePeriodSeconds 24 is too short",
+        ),
+        (
+            "slack",
+            json!({"config": {"receive": null}}),
+            "slackReceiver.enabled needs config.receive.slack",
+        ),
+        (
+            "slack",
+            json!({"slackReceiver": {"ingress": {"host": ""}}}),
+            "needs slackReceiver.ingress.host",
+        ),
     ];
     connections
         .into_iter()
@@ -282,6 +297,11 @@ fn refused_pods() -> Vec<(&'static str, Value, &'static str)> {
             "production",
             json!({"metrics": {"port": 8475}}),
             "receiver.service.port and metrics.port are both 8475",
+        ),
+        (
+            "slack",
+            json!({"metrics": {"port": 8477}}),
+            "slackReceiver.service.port and metrics.port are both 8477",
         ),
     ]
 }

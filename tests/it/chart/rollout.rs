@@ -366,6 +366,15 @@ fn policies_let_each_role_reach_only_what_it_needs() {
         (of("ingress"), of("egress")),
         (vec![9090, 8476], vec![53, 53, 4222, 5432])
     );
+    let slack = helm.release(Case::with("slack", &json!({})));
+    let rules = slack.object("NetworkPolicy", "-slack")["spec"].clone();
+    assert_eq!(rules["ingress"][1]["ports"][0]["port"], 8477);
+    assert!(rules["ingress"][1]["from"].is_array(), "{rules:#}");
+    let egress = rules["egress"].to_string();
+    assert!(
+        egress.contains("4222") && !egress.contains("5432") && !egress.contains("443"),
+        "{egress}"
+    );
     let egress = release.object("NetworkPolicy", "-llm-service")["spec"]["egress"].to_string();
     assert!(
         egress.contains(r#""except":["169.254.0.0/16"]"#),
@@ -390,6 +399,26 @@ fn policies_let_each_role_reach_only_what_it_needs() {
         egress.contains(r#""port":443"#) && egress.contains(r#""except":["169.254.0.0/16"]"#),
         "{egress}"
     );
+    // The ports of mail servers are added, once each.
+    let route = |smtp: Value| json!({"kind": "email", "smtp": smtp, "from": "a@b.example", "to": ["c@d.example"]});
+    let mail = json!({
+        "networkPolicy": {"workerEgress": []},
+        "config": {"notifications": {
+            "a": route(json!({"host": "h"})),
+            "b": route(json!({"host": "h", "tls": "required"})),
+            "c": route(json!({"host": "h", "tls": "none", "allow_plaintext": true})),
+            "d": route(json!({"host": "h", "port": 2525})),
+            "e": route(json!({"host": "i", "port": 2525})),
+        }},
+    });
+    let release = helm.release(Case::with("production", &mail));
+    let egress = release.object("NetworkPolicy", "-worker")["spec"]["egress"].clone();
+    let rules = egress.as_array().unwrap().iter();
+    let ports = rules.map(|rule| rule["ports"].as_array().unwrap().iter());
+    let ports: Vec<Vec<u64>> = ports
+        .map(|ports| ports.map(|port| port["port"].as_u64().unwrap()).collect())
+        .collect();
+    assert!(ports.contains(&vec![443, 587, 465, 25, 2525]), "{ports:?}");
 }
 
 #[test]

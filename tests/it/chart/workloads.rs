@@ -32,14 +32,18 @@ fn each_role_takes_the_settings_of_its_deployment_from_the_values() {
     let mut receiver = role.clone();
     receiver["enabled"] = json!(true);
     receiver["token"] = json!({"secret": {"name": "receiver", "key": "token"}});
+    let mut slack = role.clone();
+    slack["enabled"] = json!(true);
+    let app = json!({"app": "A1", "team": "T1", "signing_secret_file": "/s"});
     let set = json!({
-        "worker": role, "llmService": role, "web": role, "receiver": receiver, "revisionHistoryLimit": 7,
+        "worker": role, "llmService": role, "web": role, "receiver": receiver, "slackReceiver": slack,
+        "config": {"receive": {"slack": app}}, "revisionHistoryLimit": 7,
     });
     let release = helm.render(&[Case::with("web", &set)]).remove(0).unwrap();
     let deployments = named(&release, "Deployment");
     let mut names: Vec<&str> = deployments.iter().map(|(name, _)| *name).collect();
     names.sort_unstable();
-    assert_eq!(names, ["llm-service", "receiver", "web", "worker"]);
+    assert_eq!(names, ["llm-service", "receiver", "slack", "web", "worker"]);
     for (name, deployment) in deployments {
         let spec = &deployment["spec"];
         let pod = &spec["template"]["spec"];

@@ -105,6 +105,7 @@ async fn the_worker_process_aborts_at_a_poison_alert() {
         listen: "127.0.0.1:0".parse().unwrap(),
         mask: Mask::default(),
         clock_offset: Default::default(),
+        drills: Default::default(),
         shown: Default::default(),
     };
     let ended = worker::run_with(

@@ -16,6 +16,7 @@ mod runbooks;
 mod skills;
 mod model_calls;
 mod approvals;
+mod slack;
 mod cancel;
 mod clock;
 mod settling;

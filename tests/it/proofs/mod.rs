@@ -9,4 +9,5 @@ mod deaths;
 mod sizing;
 mod fleet;
 mod journals;
+mod vote_to_call;
 mod waiting_at_scale;

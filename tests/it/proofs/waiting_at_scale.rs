@@ -1,5 +1,6 @@
 //! Sessions that wait for people, in a great number: 100,000 in `./dev prove`, 4,000 in the suite. The bytes of their
-//! rows, the time of a sweep beside them, and of the count of open requests.
+//! rows, the time of a sweep beside them, of the count of open requests, and of the read for gauges. The memory of a
+//! worker beside them.
 
 use std::time::{Duration, Instant};
 
@@ -9,9 +10,14 @@ use diesel::sql_types::Text;
 use crate::adapters::store::fixture::numbered;
 use crate::support::figures::{Figures, by_depth, is_proof};
 use crate::support::postgres::TestDatabase;
+use crate::support::process::Tarsy;
+use crate::support::system::{Setup, TestSystem};
 
 const SWEEP: &str = include_str!("../../../crates/store/src/sql/sweep.sql");
 const COUNTS: &str = include_str!("../../../crates/store/src/sql/request_counts.sql");
+const GAUGES: &str = include_str!("../../../crates/store/src/sql/waiting.sql");
+/// The requests that the gauges of a worker read at most.
+const MAX_READ: u32 = 10_000;
 /// The bytes of one waiting session, without plan, journal and events: alert, session, request and their indexes.
 const MAX_BYTES: i64 = 4_096;
 /// The longest times of the statements at the server, by median.
@@ -20,6 +26,11 @@ const MAX_COUNT: Duration = Duration::from_millis(1);
 /// `approvals.max_open` by default.
 const MAX_OPEN: u32 = 1_000;
 const ROUNDS: usize = 11;
+/// Sweeps of a worker before its memory is read, and their interval.
+const SWEEPS: u32 = 5;
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+/// The memory that the waiting sessions may cost a worker.
+const MAX_MEMORY_KIB: u64 = 16 * 1024;
 
 #[derive(QueryableByName)]
 struct Line {
@@ -93,6 +104,7 @@ async fn many_sessions_that_wait_are_small_and_delay_neither_a_sweep_nor_a_count
     for (name, types, sql) in [
         ("sweep", "float8, bigint, float8", SWEEP),
         ("counts", "bigint, uuid", COUNTS),
+        ("gauges", "bigint", GAUGES),
     ] {
         diesel::sql_query(format!("PREPARE {name} ({types}) AS {}", numbered(sql)))
             .execute(&mut connection)
@@ -101,7 +113,8 @@ async fn many_sessions_that_wait_are_small_and_delay_neither_a_sweep_nor_a_count
     let id = database.text("SELECT alert_id::text FROM alerts LIMIT 1");
     let sweep = measure(&mut connection, "sweep (15, 100, 60)");
     let count = measure(&mut connection, &format!("counts ({MAX_OPEN}, '{id}')"));
-    for (what, times) in [("sweep", &sweep), ("count", &count)] {
+    let gauges = measure(&mut connection, &format!("gauges ({MAX_READ})"));
+    for (what, times) in [("sweep", &sweep), ("count", &count), ("gauges", &gauges)] {
         let ms = |time: Duration| time.as_secs_f64() * 1_000.0;
         let median = ms(times.median());
         println!(
@@ -118,4 +131,43 @@ async fn many_sessions_that_wait_are_small_and_delay_neither_a_sweep_nor_a_count
         assert!(sweep.median() <= MAX_SWEEP, "{:?}", sweep.median());
         assert!(count.median() <= MAX_COUNT, "{:?}", count.median());
     }
+}
+
+/// The resident memory of a worker that has swept beside these sessions, in KiB.
+async fn worker_memory(sessions: u32) -> u64 {
+    let database = TestDatabase::create().await;
+    if sessions > 0 {
+        fill(&database, sessions);
+    }
+    let system = TestSystem::start_with(Setup {
+        sweep: SWEEP_INTERVAL,
+        database: Some(database),
+        ..Setup::default()
+    })
+    .await;
+    let (worker, _) = system.worker("w1").await;
+    let mut memory = 0;
+    for _ in 0..SWEEPS {
+        tokio::time::sleep(SWEEP_INTERVAL).await; // pacing of looks
+        memory = resident(&worker);
+    }
+    memory
+}
+
+fn resident(process: &Tarsy) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB"));
+    kib.unwrap().trim().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_sessions_that_wait_cost_a_worker_no_memory() {
+    let sessions = by_depth("TARSY_WAITING_SESSIONS", 4_000, 100_000);
+    let alone = worker_memory(0).await;
+    let beside = worker_memory(sessions).await;
+    println!(
+        "memory of a worker: {alone} KiB alone, {beside} KiB beside {sessions} sessions that wait"
+    );
+    assert!(beside < alone + MAX_MEMORY_KIB);
 }

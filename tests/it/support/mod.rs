@@ -14,6 +14,7 @@ pub(crate) mod process;
 pub(crate) mod seeds;
 pub(crate) mod tool_server;
 pub(crate) mod system;
+pub(crate) mod smtp;
 pub(crate) mod stream;
 pub(crate) mod grpc_recorder;
 pub(crate) mod wait;

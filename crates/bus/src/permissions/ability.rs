@@ -8,6 +8,8 @@ pub enum Ability {
     /// Queue alerts on the subjects that only the web server uses.
     QueueWebAlerts,
     AskQuestions,
+    /// Ask questions on the subject that only the receiver of Slack uses.
+    AskInSlack,
     RequestCancels,
     ReadCancels,
     /// Send what people decide on pages.
@@ -43,6 +45,7 @@ impl Ability {
             Self::QueueAlerts => "queue alerts",
             Self::QueueWebAlerts => "queue alerts of the web server",
             Self::AskQuestions => "ask questions",
+            Self::AskInSlack => "ask questions of threads in Slack",
             Self::RequestCancels => "cancel investigations",
             Self::ReadCancels => "read cancel requests",
             Self::DecideOnPages => "decide as people on pages",
@@ -79,6 +82,7 @@ impl Ability {
                 "tarsy.alerts.low.web",
             ],
             Self::AskQuestions => &["tarsy.questions.>"],
+            Self::AskInSlack => &["tarsy.questions.high.slack"],
             Self::RequestCancels => &["tarsy.control.*"],
             Self::ReadCancels => &["$JS.API.STREAM.MSG.GET.TARSY_CONTROL"],
             Self::DecideOnPages => &["tarsy.decisions.web.*", "tarsy.verdicts.web.*"],
@@ -154,6 +158,7 @@ impl Ability {
             Self::QueueAlerts
             | Self::QueueWebAlerts
             | Self::AskQuestions
+            | Self::AskInSlack
             | Self::RequestCancels
             | Self::DecideOnPages
             | Self::DecideInSlack

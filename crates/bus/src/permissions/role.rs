@@ -101,7 +101,7 @@ impl NatsRole {
                 A::InspectStreams,
                 A::ChangeStreams,
             ],
-            Self::Slack => &[A::DecideInSlack],
+            Self::Slack => &[A::AskInSlack, A::DecideInSlack],
             Self::Decider => &[A::DecideAsPerson],
         }
     }

@@ -42,7 +42,7 @@ pub struct Retention {
     /// Records of tool calls of sessions that are kept longer.
     #[serde(with = "As::<Age>", skip_serializing_if = "is_default")]
     pub tool_interactions: Option<Duration>,
-    /// Requests for approvals and their votes, counted from the request; by default as long as their sessions.
+    /// Requests for approvals and the votes of people, longer than their sessions; by default as long as these.
     #[serde(with = "As::<Age>", skip_serializing_if = "is_default")]
     pub approvals: Option<Duration>,
 }

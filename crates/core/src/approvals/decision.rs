@@ -31,6 +31,9 @@ pub struct DecisionMessage {
     /// The address from which the channel saw the person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
+    /// The address at Slack for the answer to the person who pressed a button.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_url: Option<String>,
 }
 
 /// The begin or the end of a freeze of all changes, on `tarsy.decisions.<channel>….freeze`.

@@ -5,6 +5,7 @@ mod arguments;
 mod decision;
 mod hash;
 mod origins;
+pub mod slack;
 mod subject;
 
 use std::fmt;

@@ -19,6 +19,10 @@ pub use prompt::prompts;
 
 /// Maximum size of a question, which a person types.
 pub const MAX_QUESTION_BYTES: usize = 16 * 1024;
+/// Maximum length of a question that is asked in a thread of a chat.
+pub const MAX_CHAT_QUESTION_CHARS: usize = 2_000;
+/// Number of questions about an investigation above which a thread of a chat asks no further one.
+pub const MAX_CHAT_QUESTIONS: u32 = 20;
 
 /// Name of the only stage of a question's session.
 pub const STAGE: &str = "follow-up";

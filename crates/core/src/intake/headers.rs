@@ -28,6 +28,9 @@ pub const PARENT_ID: &str = "Tarsy-Parent-Id";
 /// The header of a follow-up question or a cancel request that names the person who sends it, as a login has it. The
 /// name is only shown.
 pub const ASKED_BY: &str = "Tarsy-Asked-By";
+/// The header of a question from a chat that names the thread it was asked in, `<channel>/<thread_ts>`. It stands for
+/// [`PARENT_ID`], and counts only on the subjects on which the receiver of Slack publishes.
+pub const THREAD: &str = "Tarsy-Thread";
 /// The name of the source of the alert, which the receiver knows from the path of a request. Its body is read as one of
 /// that source.
 pub const SOURCE: &str = "Tarsy-Source";
@@ -46,7 +49,7 @@ pub const LEFT_OUT: &str = "Tarsy-Left-Out";
 pub const TRACEPARENT: &str = "traceparent";
 
 /// The headers that are read from an alert, stored with it and copied when it is queued again. All others are dropped.
-pub const ALLOWED: [&str; 18] = [
+pub const ALLOWED: [&str; 19] = [
     SESSION_ID,
     ALERT_TYPE,
     FINGERPRINT,
@@ -58,6 +61,7 @@ pub const ALLOWED: [&str; 18] = [
     RETRY_OF,
     PARENT_ID,
     ASKED_BY,
+    THREAD,
     SOURCE,
     PART,
     TENANT,

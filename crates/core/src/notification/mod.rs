@@ -1,15 +1,20 @@
 //! Notifications: the routes that are notified of the start or end of an investigation, and the texts that they get.
 //!
 //! `route` decides, `summary` says what there is to report, `template` puts it into words. `slack`, `teams` and
-//! `webhook` write the body of one request each; a text from outside has no meaning there but its own.
+//! `webhook` write the body of one request each, `email` the words of a message; a text from outside has no meaning
+//! there but its own.
 
 pub mod route;
 mod readable;
+pub mod request;
+mod slack_request;
+mod slack_verdict;
 pub mod summary;
 pub mod template;
 pub mod slack;
 pub mod teams;
 pub mod webhook;
+pub mod email;
 
 use std::fmt;
 use strum::{IntoStaticStr, VariantArray};
@@ -30,11 +35,19 @@ pub enum Moment {
     Ended,
     /// A cooldown covers the alert: an earlier investigation is its answer.
     Covered,
+    /// A call of the investigation waits for a person.
+    Approval,
+    /// A call that waited for a person was decided about, or its request has ended. A route with [`Self::Approval`]
+    /// that can change its messages gets it, too.
+    Decided,
 }
 
 crate::words!(pub Moment, pub ALL);
 
 impl Moment {
+    /// The moments that a route may list.
+    pub const OF_ROUTES: [Self; 4] = [Self::Started, Self::Ended, Self::Covered, Self::Approval];
+
     /// The moment of a word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|moment| moment.as_str() == word)
@@ -49,6 +62,8 @@ pub struct NotificationKey {
     /// The name of the route in the configuration.
     pub route: String,
     pub moment: Moment,
+    /// The request of a moment about a call that waits for a person: the number of its event.
+    pub request: Option<u32>,
 }
 
 impl NotificationKey {
@@ -56,8 +71,28 @@ impl NotificationKey {
     pub fn id(&self) -> Uuid {
         Uuid::new_v5(
             &self.session.0,
-            format!("notification/{}/{}", self.moment.as_str(), self.route).as_bytes(),
+            format!("notification/{}/{}", self.word(), self.route).as_bytes(),
         )
+    }
+
+    /// The stored word of the moment: `ended`, `approval-42`.
+    pub fn word(&self) -> String {
+        let moment = self.moment.as_str();
+        match self.request {
+            Some(request) => format!("{moment}-{request}"),
+            None => moment.to_owned(),
+        }
+    }
+
+    /// The moment and the request of a stored word.
+    pub fn parse_word(word: &str) -> Option<ParsedWord> {
+        let request = word.split_once('-');
+        let moment = Moment::parse(request.map_or(word, |(moment, _)| moment))?;
+        let request = match request {
+            Some((_, number)) => Some(number.parse().ok()?),
+            None => None,
+        };
+        Some(ParsedWord { moment, request })
     }
 
     /// The last word of a note, by which it is found again at its destination.
@@ -66,12 +101,19 @@ impl NotificationKey {
     }
 }
 
+/// A parsed word of a stored notification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParsedWord {
+    pub moment: Moment,
+    pub request: Option<u32>,
+}
+
 impl fmt::Display for NotificationKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
             "{} of {} to {}",
-            self.moment.as_str(),
+            self.word(),
             self.session.short(),
             self.route
         )
@@ -91,6 +133,8 @@ pub struct Notification {
     pub template: Option<template::Template>,
     /// An earlier attempt may have reached the provider, although its answer is not known.
     pub may_repeat: bool,
+    /// Whether it is sent into the thread that it answers in, or nowhere.
+    pub stays_in_thread: bool,
 }
 
 /// The remark of a notification that may be a repetition.

@@ -48,8 +48,34 @@ impl Filters {
             .filter(|route| is_in(&route.filter.chains, |known| known == chain));
         wanted
             .flat_map(|route| route.filter.on.iter().map(|moment| planned(route, *moment)))
-            .filter(|planned| planned.moment != Moment::Covered)
+            .filter(|planned| matches!(planned.moment, Moment::Started | Moment::Ended))
             .chain(self.of_covered())
+            .collect()
+    }
+
+    /// The notifications about a question that was asked in a thread of this route: its answer, whatever the route
+    /// filters, and its beginning if the route wants beginnings.
+    pub fn of_answer(&self, route: &str) -> Vec<Planned> {
+        let routes = self.0.iter().filter(|each| each.name == route);
+        routes
+            .flat_map(|each| {
+                let wants_start = each.filter.on.contains(&Moment::Started);
+                let start = wants_start.then(|| planned(each, Moment::Started));
+                start.into_iter().chain([planned(each, Moment::Ended)])
+            })
+            .collect()
+    }
+
+    /// The notifications about a call that waits for a person. The routes of other chains are told apart when they are
+    /// sent.
+    pub fn of_request(&self) -> Vec<Planned> {
+        let moments = [Moment::Approval, Moment::Decided];
+        self.0
+            .iter()
+            .flat_map(|route| {
+                let wanted = moments.iter().filter(|each| route.filter.on.contains(each));
+                wanted.map(|moment| planned(route, *moment))
+            })
             .collect()
     }
 
@@ -86,7 +112,7 @@ impl Filter {
     pub fn accepts(&self, moment: Moment, summary: &Summary) -> bool {
         let chain = summary.chain.as_deref();
         let outcome = match moment {
-            Moment::Started => true,
+            Moment::Started | Moment::Approval | Moment::Decided => true,
             Moment::Ended | Moment::Covered => {
                 is_in(&self.outcomes, |known| Some(*known) == summary.outcome)
             }
@@ -212,6 +238,16 @@ mod tests {
             ["all started", "all ended", "all covered"],
             "a covered alert has the chain of the earlier session"
         );
+        assert_eq!(
+            names(filters.of_answer("all")),
+            ["all started", "all ended"]
+        );
+        assert_eq!(
+            names(filters.of_answer("one")),
+            ["one ended"],
+            "a question in a thread is answered there, whatever its chain"
+        );
+        assert_eq!(names(filters.of_answer("gone")), [""; 0]);
         assert_eq!(
             names(filters.of_dead_letter()),
             ["all ended"],

@@ -18,6 +18,9 @@ const MAX_TEXT: usize = 2_900;
 /// The type of our metadata.
 pub const METADATA_TYPE: &str = "tarsy_notification";
 
+pub use super::slack_request::{offer, outcome};
+pub use super::slack_verdict::to_judge;
+
 /// The body for an incoming webhook, or for `chat.postMessage` once it has a channel.
 pub fn message(notification: &Notification) -> Value {
     let text = text(notification);
@@ -31,7 +34,16 @@ pub fn message(notification: &Notification) -> Value {
 
 /// The [`message`] for `chat.postMessage`: in this channel, as a reply if there is a first message, and with metadata.
 pub fn post(notification: &Notification, channel: &str, thread: Option<&str>) -> Value {
-    let mut body = message(notification);
+    addressed(message(notification), notification, channel, thread)
+}
+
+/// A body of this module for `chat.postMessage`.
+pub fn addressed(
+    mut body: Value,
+    notification: &Notification,
+    channel: &str,
+    thread: Option<&str>,
+) -> Value {
     let metadata =
         json!({"event_type": METADATA_TYPE, "event_payload": {"id": notification.key.id()}});
     let parts = [
@@ -118,16 +130,16 @@ fn next_step(next: &str) -> String {
 }
 
 /// A value within asterisks: one of its own would end the bold text, even within a word.
-fn bold(value: &str) -> String {
+pub(super) fn bold(value: &str) -> String {
     escaped(&value.replace('*', "∗"))
 }
 
 /// A value without a meaning in `mrkdwn`.
-fn escaped(value: &str) -> String {
+pub(super) fn escaped(value: &str) -> String {
     with_entities(&without_marks(value))
 }
 
-fn with_entities(value: &str) -> String {
+pub(super) fn with_entities(value: &str) -> String {
     value
         .replace('&', "&amp;")
         .replace('<', "&lt;")

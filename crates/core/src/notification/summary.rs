@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use super::request::Request;
 use crate::alert::Severity;
 use crate::alert::refs::Refs;
 use crate::chain::RunStatus;
@@ -65,6 +66,8 @@ pub struct Summary {
     pub ended_at: Option<DateTime<Utc>>,
     /// The earlier investigations of the alert, if there are any.
     pub seen_before: Option<Seen>,
+    /// The call that waits or has waited for a person, of a message about one.
+    pub request: Option<Request>,
 }
 
 /// The number of investigations of an alert before this one.

@@ -175,7 +175,12 @@ impl Values {
             },
             mark: summary.mark.map_or("", Mark::sentence),
             review: review(summary),
-            cause: with_citations_in_words(&line(&summary.cause().unwrap_or_default(), MAX_CAUSE)),
+            cause: match &summary.request {
+                Some(request) => line(&request.in_words(), MAX_CAUSE),
+                None => {
+                    with_citations_in_words(&line(&summary.cause().unwrap_or_default(), MAX_CAUSE))
+                }
+            },
             sure: field(fields.sureness()),
             now: field(fields.now),
             evidence,
@@ -247,6 +252,7 @@ impl Values {
     pub(super) fn sign(&self) -> &'static str {
         match self.sign_of {
             _ if self.moment == Moment::Started => "🔎",
+            _ if self.moment == Moment::Approval => "✋",
             Some(Outcome::Completed) if self.mark.is_empty() => "✅",
             Some(Outcome::Completed) => "⚠️",
             Some(Outcome::TimedOut) => "⏱️",
@@ -259,6 +265,8 @@ impl Values {
     pub fn facts(&self) -> String {
         let ended = match self.moment {
             Moment::Started => "investigation started".to_owned(),
+            Moment::Approval => "a call waits for a person".to_owned(),
+            Moment::Decided => "a call waited for a person".to_owned(),
             Moment::Covered => format!("covered by an investigation that was {}", self.outcome),
             Moment::Ended if self.duration.is_empty() => self.outcome.clone(),
             Moment::Ended => format!("{} after {}", self.outcome, self.duration),

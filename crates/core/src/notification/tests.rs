@@ -3,7 +3,7 @@
 use chrono::{TimeDelta, TimeZone as _, Utc};
 
 use super::summary::{Outcome, Seen, Summary};
-use super::{Moment, Notification, NotificationKey, slack, teams, webhook};
+use super::{Moment, Notification, NotificationKey, ParsedWord, slack, teams, webhook};
 use crate::alert::Severity;
 use crate::alert::refs::Refs;
 use crate::execution::entry::Mark;
@@ -27,6 +27,7 @@ pub(super) fn summary() -> Summary {
         began_at: Some(began_at),
         ended_at: Some(began_at + TimeDelta::milliseconds(6_100)),
         seen_before: None,
+        request: None,
     }
 }
 
@@ -37,12 +38,14 @@ pub(super) fn notification() -> Notification {
             session,
             route: "on-call".to_owned(),
             moment: Moment::Ended,
+            request: None,
         },
         about: session,
         summary: summary(),
         url: Some(format!("https://tarsy.example.com/sessions/{session}")),
         template: None,
         may_repeat: false,
+        stays_in_thread: false,
     }
 }
 
@@ -75,6 +78,33 @@ fn the_idempotency_key_depends_on_session_route_and_moment_alone() {
         ..key
     };
     assert!(id != other.id() && id != third.id());
+}
+
+#[test]
+fn the_stored_word_of_a_request_names_it_and_each_request_has_an_id_of_its_own() {
+    let of = |moment: Moment, request: Option<u32>| NotificationKey {
+        moment,
+        request,
+        ..notification().key
+    };
+    for (key, word) in [
+        (of(Moment::Ended, None), "ended"),
+        (of(Moment::Approval, Some(42)), "approval-42"),
+        (of(Moment::Decided, Some(42)), "decided-42"),
+    ] {
+        assert_eq!(key.word(), word);
+        let parsed = ParsedWord {
+            moment: key.moment,
+            request: key.request,
+        };
+        assert_eq!(NotificationKey::parse_word(word), Some(parsed));
+    }
+    for word in ["", "approved-42", "approval-", "approval-x", "approval--1"] {
+        assert_eq!(NotificationKey::parse_word(word), None, "{word}");
+    }
+    let one = of(Moment::Approval, Some(42)).id();
+    assert_ne!(one, of(Moment::Approval, Some(43)).id());
+    assert_ne!(one, of(Moment::Decided, Some(42)).id());
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value, json};
 
-use super::Notification;
 use super::summary::Outcome;
 use super::template::Values;
+use super::{Moment, Notification};
 use crate::alert::Severity;
 use crate::execution::entry::Mark;
 use crate::readable::bounded::{cut, line};
@@ -26,6 +26,7 @@ pub fn message(notification: &Notification) -> Value {
         summary,
         url,
         may_repeat,
+        stays_in_thread: _,
         template,
     } = notification;
     let values = Values::of_notification(notification);
@@ -36,7 +37,7 @@ pub fn message(notification: &Notification) -> Value {
     };
     json!({
         "id": key.id(),
-        "type": format!("session.{}", key.moment.as_str()),
+        "type": format!("session.{}", event(key.moment)),
         "session_id": about,
         "route": key.route,
         "title": values.title,
@@ -60,10 +61,20 @@ pub fn message(notification: &Notification) -> Value {
         "ended_at": summary.ended_at.map(moment),
         "duration_ms": summary.took().map(|took| u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
         "seen_before": summary.seen_before.map(|seen| json!({"times": seen.times, "days": seen.days})),
+        "request": summary.request.as_ref().map(|request| request.json(*about)),
         "url": url,
         "text": text,
         "may_be_repeated": may_repeat,
     })
+}
+
+/// The word of a moment in the type of an event.
+fn event(moment: Moment) -> &'static str {
+    match moment {
+        Moment::Approval => "approval_requested",
+        Moment::Decided => "approval_decided",
+        Moment::Started | Moment::Ended | Moment::Covered => moment.as_str(),
+    }
 }
 
 fn moment(at: DateTime<Utc>) -> String {
@@ -89,7 +100,7 @@ mod tests {
             "next": "`kubectl set resources deploy/a_b --limits=memory=1Gi` then wait",
             "analysis": ANALYSIS,
             "started_at": "2026-11-23T12:00:00.000Z", "ended_at": "2026-11-23T12:00:06.100Z", "duration_ms": 6_100,
-            "seen_before": null,
+            "seen_before": null, "request": null,
             "url": "https://tarsy.example.com/sessions/019a2b3c-0000-7000-8000-000000000001",
             "text": "KubePodOOMKilled checkout: critical, completed after 6.1 s, 2 cited events", "may_be_repeated": false,
         });

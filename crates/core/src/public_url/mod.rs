@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::approvals::RequestId;
 use super::ids::SessionId;
 
 /// An address with `http` or `https`, in ASCII, without a user name, a query, a fragment and a `/` at its end.
@@ -35,6 +36,11 @@ impl PublicUrl {
     /// The page of an investigation, or of an alert that opened none.
     pub fn session(&self, session: SessionId) -> String {
         format!("{}/sessions/{session}", self.0)
+    }
+
+    /// The page of a call that waits for a person.
+    pub fn approval(&self, request: RequestId) -> String {
+        format!("{}/approvals/{request}", self.0)
     }
 
     /// The address itself.

@@ -23,4 +23,7 @@ pub struct VerdictMessage {
     /// The address from which the channel saw the person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
+    /// The address for the answer, from Slack only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_url: Option<String>,
 }

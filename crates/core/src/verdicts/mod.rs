@@ -5,6 +5,7 @@
 //! whose newest verdict is `wrong` covers no later alert; a model that sees its analysis sees the verdict beside it.
 
 mod message;
+pub mod slack;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};

@@ -249,7 +249,7 @@ fn a_session_without_a_report_is_void() {
 
 #[test]
 fn a_number_that_tarsy_has_marked_is_an_invented_citation() {
-    let drill = BUILTIN[4];
+    let drill = crate::builtin("oom-killed").unwrap();
     let mut events = Vec::new();
     let text = "Cause: netty leaks\nEvidence: full [42?]\nDo next: roll back";
     event(

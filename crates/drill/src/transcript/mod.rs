@@ -52,6 +52,8 @@ pub struct RecordedAnswer {
     pub usage: Option<Usage>,
     /// Replaces this answer if it calls tools and the request offers none.
     pub conclusion: Option<Box<RecordedAnswer>>,
+    /// Replaces this answer if a person has denied a call of the answer before.
+    pub denied: Option<Box<RecordedAnswer>>,
 }
 
 impl RecordedAnswer {
@@ -224,6 +226,7 @@ struct AnswerLayer {
     #[serde(default)]
     usage: Value,
     conclusion: Option<Value>,
+    denied: Option<Value>,
 }
 
 fn answers(path: &str, values: Vec<Value>) -> Result<Vec<RecordedAnswer>, TranscriptError> {
@@ -251,6 +254,10 @@ fn answer(path: &str, value: Value) -> Result<RecordedAnswer, TranscriptError> {
         conclusion: layer
             .conclusion
             .map(|value| answer(&format!("{path}.conclusion"), value).map(Box::new))
+            .transpose()?,
+        denied: layer
+            .denied
+            .map(|value| answer(&format!("{path}.denied"), value).map(Box::new))
             .transpose()?,
     })
 }

@@ -26,6 +26,8 @@ answers:
     usage: {input: 10, output: 2}
     conclusion:
       chunks: [{text: No tools left.}]
+    denied:
+      chunks: [{text: A person said no.}]
   - chunks:
       - text: Half
       - cut: true
@@ -53,6 +55,10 @@ answers:
         }),
         conclusion: Some(Box::new(RecordedAnswer {
             chunks: vec![Chunk::Text("No tools left.".into())],
+            ..RecordedAnswer::default()
+        })),
+        denied: Some(Box::new(RecordedAnswer {
+            chunks: vec![Chunk::Text("A person said no.".into())],
             ..RecordedAnswer::default()
         })),
     };
@@ -180,6 +186,7 @@ fn every_call_of_a_built_in_transcript_is_answered_by_its_evidence() {
     for drill in BUILTIN {
         let evidence = drill.evidence().unwrap();
         let transcripts = transcripts(&drill);
+        let decisions = drill.decisions("drill").unwrap();
 
         let asked = transcripts
             .iter()
@@ -195,8 +202,12 @@ fn every_call_of_a_built_in_transcript_is_answered_by_its_evidence() {
         assert!(calls.len() >= 4, "{}", drill.name);
         for (tool, arguments) in calls {
             let found = evidence.tool(tool.strip_prefix("drill.").unwrap()).unwrap();
+            // A person of the drill decides about every other call.
+            let is_decided = decisions
+                .iter()
+                .any(|decision| decision.is_about(&tool, &arguments));
             assert!(
-                found.read_only && found.answer(&arguments).is_some(),
+                found.read_only != is_decided && found.answer(&arguments).is_some(),
                 "{tool} {arguments:?}"
             );
         }

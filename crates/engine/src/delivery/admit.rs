@@ -379,6 +379,7 @@ impl<W: World> Dispatcher<W> {
             on_acknowledged: self.settings.on_acknowledged,
             retry_of: prepared.retry_of,
             parent: prepared.thread.map(|thread| thread.root),
+            answer_route: prepared.answer_route,
         };
         let asked_at = Instant::now();
         // The stream is read while the statement runs, and not waited for: no lease is renewed before the run begins.

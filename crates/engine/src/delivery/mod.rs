@@ -12,6 +12,7 @@ pub mod redelivery;
 pub mod acknowledgement;
 pub mod outage;
 pub mod timeline;
+mod turns;
 pub mod settler;
 pub mod parked;
 pub mod settle;

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
@@ -15,32 +15,23 @@ use tracing::Instrument as _;
 use super::acknowledgement::{Acknowledgement, jittered};
 use super::heartbeat::with_heartbeat;
 use super::settle::SettleError;
-use super::timeline::{Timeline, accepts_again};
-use crate::backoff::Backoff;
+use super::timeline::Timeline;
+use super::turns::Turns;
 use crate::ports::{Delivery as _, Feed as _, Sessions as _};
 use crate::world::{Ports, World};
 use tarsy_core::ids::SessionId;
 
-/// Sessions whose events are published at the same time.
-const MAX_CONCURRENT: usize = 16;
 /// Messages that wait here.
 const MAX_WAITING: usize = 1_000;
 /// A message beyond [`MAX_WAITING`] is redelivered after this time.
 const NO_ROOM_DELAY: Duration = Duration::from_secs(60);
-/// The time between two tries to publish the events of one session.
-const BACKOFF: Backoff = Backoff {
-    first: Duration::from_secs(1),
-    max: Duration::from_secs(30),
-};
 
 /// The messages of parked sessions in a worker.
 #[derive(Debug)]
 pub struct ParkedMessages<W: World> {
     ports: Arc<Ports<W>>,
     lease: Duration,
-    timeline: watch::Receiver<Timeline>,
-    drain: CancellationToken,
-    turns: Semaphore,
+    turns: Turns,
     tasks: TaskTracker,
 }
 
@@ -56,9 +47,7 @@ impl<W: World> ParkedMessages<W> {
         Self {
             ports,
             lease,
-            timeline,
-            drain,
-            turns: Semaphore::new(MAX_CONCURRENT),
+            turns: Turns::new(timeline, drain),
             tasks: TaskTracker::new(),
         }
     }
@@ -92,38 +81,15 @@ impl<W: World> ParkedMessages<W> {
     }
 
     async fn until_published(&self, id: SessionId) -> Acknowledgement {
-        let mut timeline = self.timeline.clone();
-        let mut tries = 0_u32;
-        loop {
-            // A change of the timeline during this try counts for the next one.
-            timeline.mark_unchanged();
-            let turn = tokio::select! {
-                turn = self.turns.acquire() => turn,
-                () = self.drain.cancelled(), if tries > 0 => return Acknowledgement::Nak(Duration::ZERO),
-            };
-            match self.publish(id).await {
-                Ok(()) => return Acknowledgement::Ack,
-                Err(error) if tries == 0 => {
-                    tracing::warn!(session_id = %id, "events of a waiting session not published yet: {error}");
-                }
-                Err(error) => {
-                    tracing::debug!(session_id = %id, tries, "events of a waiting session not published yet: {error}");
-                }
-            }
-            // One that has to wait must not hold up the others.
-            drop(turn);
-            tokio::select! {
-                () = self.drain.cancelled() => return Acknowledgement::Nak(Duration::ZERO),
-                () = tokio::time::sleep(jittered(BACKOFF.ceiling(tries))) => {} // pacing of tries
-                () = accepts_again(&mut timeline) => {}
-            }
-            tries = tries.saturating_add(1);
-        }
+        let unfinished = "events of a waiting session not published yet";
+        self.turns
+            .until_done(id, unfinished, || self.publish(id))
+            .await
     }
 
-    async fn publish(&self, id: SessionId) -> Result<(), SettleError> {
+    async fn publish(&self, id: SessionId) -> Result<Acknowledgement, SettleError> {
         let status = self.ports.sessions.standing(id).await?;
         self.ports.feed.drain(id, status.last_seq).await?;
-        Ok(())
+        Ok(Acknowledgement::Ack)
     }
 }

@@ -92,6 +92,8 @@ pub struct PreparedAlert {
     pub retry_of: Option<SessionId>,
     /// The investigation that this alert asks a question about.
     pub thread: Option<Box<Thread>>,
+    /// The route of notifications in whose thread the question was asked, and which sends the answer there.
+    pub answer_route: Option<String>,
 }
 
 /// The hourly limit of investigations that the route of an alert opens.

@@ -35,6 +35,8 @@ pub struct DueNotification {
     pub waited: Duration,
     /// The receipt of the first message of the session.
     pub thread: Option<String>,
+    /// The thread, `<channel>/<thread_ts>`, in which the question was asked that the session answers.
+    pub asked_in: Option<String>,
     /// The session that it is about: for a covered alert the earlier one.
     pub about: SessionId,
     pub summary: Summary,

@@ -78,6 +78,8 @@ pub struct OpenRequest {
     /// The investigation that this alert is a question about. Such a session has no fingerprint and shows the question
     /// (the alert's text) in its second event.
     pub parent: Option<SessionId>,
+    /// The route of notifications that sends the answer to this question; `None` for one that no thread asks.
+    pub answer_route: Option<String>,
 }
 
 /// Asks whether an alert joins a session, is covered by one or exceeds the limit of its route, before it is planned.

@@ -42,4 +42,31 @@ pub struct IdleAlert {
     pub body: Option<Vec<u8>>,
     /// The sequence of its message in the stream of alerts.
     pub stream_sequence: u64,
+    /// The cause that woke its session; `None` for one that did not wait for people.
+    pub woken_by: Option<WakeCause>,
 }
+
+/// The cause that ends the wait of a parked session.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    serde::Serialize,
+    serde::Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum WakeCause {
+    /// People decided about a call for which it waited.
+    Decision,
+    /// The time of such a call has passed.
+    Expiry,
+    /// The alert was resolved, and a call is withdrawn with it.
+    Resolved,
+}
+
+tarsy_core::words!(pub WakeCause, pub ALL);

@@ -8,7 +8,7 @@ use tracing::Span;
 use super::control::Interrupted;
 use super::performed::millis;
 use super::session_end::SessionEnded;
-use crate::ports::{ModelError, ToolCallRecord, ToolCallState};
+use crate::ports::{ModelError, ToolCallRecord, ToolCallState, WakeCause};
 use tarsy_core::execution::entry::{
     About, Answer, ApprovalOutcome, Entry, Mark, Outcome, Summary, Usage,
 };
@@ -115,6 +115,11 @@ fn approvals(ids: Ids, state: &State, entry: &Entry) {
             metrics::histogram!("tarsy_approval_wait_seconds").record(waited.as_secs_f64());
         }
     }
+}
+
+/// Counts a session that waited for people and is queued again.
+pub(crate) fn session_woken(cause: WakeCause) {
+    metrics::counter!("tarsy_sessions_woken_total", "cause" => cause.as_str()).increment(1);
 }
 
 /// Logs and counts the tools that the provider has refused before this answer.

@@ -72,6 +72,7 @@ impl Intake for FakeIntake {
             limit: None,
             retry_of,
             thread: None,
+            answer_route: None,
         })
     }
 

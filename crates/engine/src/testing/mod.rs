@@ -8,6 +8,7 @@ mod intake;
 mod broker;
 mod feed;
 pub(crate) mod delivery;
+pub(crate) mod written;
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;

@@ -24,7 +24,7 @@ pub(crate) struct StoredRequest {
     pub(crate) asked: AskedApproval,
     asked_at: Instant,
     decided: Option<(Decided, Instant)>,
-    pub(crate) closed: Option<ApprovalOutcome>,
+    pub(crate) closed: Option<ClosedAs>,
 }
 
 impl StoredRequest {
@@ -150,7 +150,9 @@ impl Disk {
             };
             let decision = request.decision().map(|decided| decided.outcome);
             let is_approved = decision == Some(ApprovalOutcome::Approved);
-            if closed.outcome == ApprovalOutcome::Approved && (!is_approved || self.is_frozen) {
+            let closes_as_approved =
+                closed.closed_as == ClosedAs::Outcome(ApprovalOutcome::Approved);
+            if closes_as_approved && (!is_approved || self.is_frozen) {
                 return undecided("not approved");
             }
             if closed.seen.is_some_and(|seen| seen != self.event_seq()) {
@@ -184,7 +186,7 @@ impl Disk {
                 request.execution_id == checkpoint.execution_id
                     && request.asked.call_id == closed.call_id
             });
-            request.unwrap().closed = Some(closed.outcome);
+            request.unwrap().closed = Some(closed.closed_as);
         }
     }
 }

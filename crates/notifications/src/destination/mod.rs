@@ -3,13 +3,13 @@
 //! `values` has the values of a note, `request` writes them into a request, `render` makes the text. `sending` looks
 //! references up, searches for the note of an earlier attempt, and sends; `pace` limits how many notes are sent.
 
-mod render;
+pub(crate) mod render;
 mod values;
 mod request;
 mod sending;
 mod pace;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub(crate) use self::pace::Pace;
 pub(crate) use self::sending::Sender;

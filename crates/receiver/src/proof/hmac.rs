@@ -59,7 +59,8 @@ impl HmacKeys {
         *self.0.write() = keys;
     }
 
-    fn any_verifies(&self, message: &[u8], signature: &[u8]) -> bool {
+    /// Whether one of the keys has made this signature. Takes the same time for every wrong one.
+    pub(crate) fn any_verifies(&self, message: &[u8], signature: &[u8]) -> bool {
         let keys = self.0.read();
         keys.iter()
             .any(|key| hmac::verify(key, message, signature).is_ok())

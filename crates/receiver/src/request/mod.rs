@@ -342,10 +342,10 @@ fn forwarded(
 }
 
 #[derive(Clone, Copy, Debug)]
-struct BodyLimits {
-    bytes: usize,
+pub(super) struct BodyLimits {
+    pub(super) bytes: usize,
     /// The time limit for the first [`UNPROVEN_BYTES`]. Each second more is for as many bytes.
-    timeout: Duration,
+    pub(super) timeout: Duration,
 }
 
 /// The largest body on this path. One that claims to be signed is in memory before that is known, so its limit is
@@ -367,7 +367,7 @@ fn max_body_bytes(settings: &Settings, endpoint: Endpoint<'_>) -> usize {
 }
 
 /// Reads the whole body. If its declared length is too large, nothing is read; otherwise reading stops at the limit.
-async fn read_body(
+pub(super) async fn read_body(
     limits: BodyLimits,
     held: &mut Held,
     mut body: Body,

@@ -86,7 +86,7 @@ pub struct ApprovalRow {
     pub asked_at: DateTime<Utc>,
     pub expires_at: DateTime<Utc>,
     pub closed_at: Option<DateTime<Utc>>,
-    /// The outcome in the journal, a word of `ApprovalOutcome`.
+    /// The outcome in the journal: a word of `ApprovalOutcome`, or `lost` where a loss of commits took it.
     pub closed_as: Option<String>,
     /// The title of the alert.
     pub title: Option<String>,

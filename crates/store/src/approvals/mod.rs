@@ -11,8 +11,11 @@ use tarsy_engine::ports::{
 
 use super::call::Operation;
 use super::connect::Store;
+use super::error::Error;
 use super::fence::counted;
-use super::reads::approvals::waiting::{self, CountRequests, ReadOutcomes, ReadRequestFacts};
+use super::reads::approvals::waiting::{
+    self, CountRequests, ReadOutcomes, ReadRequestFacts, ReadWaiting, WaitingForPeople,
+};
 use super::writes::approvals::freeze::RecordFreeze;
 use super::writes::approvals::park::Park;
 use super::writes::approvals::vote::RecordVote;
@@ -95,5 +98,19 @@ impl Votes for Store {
             })
             .await?;
         Ok(())
+    }
+}
+
+impl Store {
+    /// Counts the requests and sessions that wait for people now, for the gauges of a worker.
+    ///
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn waiting_for_people(&self) -> Result<WaitingForPeople, Error> {
+        let read = ReadWaiting::default();
+        self.run(Operation::Approvals, move |connection| {
+            read.read(connection)
+        })
+        .await
     }
 }

@@ -6,7 +6,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use uuid::Uuid;
 
-use tarsy_core::alert::refs::Refs;
+use tarsy_core::alert::refs::{Refs, SlackThread};
 use tarsy_core::alert::{Alert, AlertStatus, Severity};
 use tarsy_core::follow_up::{Exchange, PastCall, Thread};
 use tarsy_core::ids::SessionId;
@@ -33,6 +33,36 @@ statement!(ReadThread, "thread.sql" -> (
     SqlUuid, Text, Text, Nullable<Text>, Nullable<Text>, Text, Text, Nullable<Text>, Text, Text,
     Nullable<Timestamptz>
 ), [session_id]);
+
+/// The investigation that a thread of a chat belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Queryable)]
+pub struct OfChat {
+    /// An investigation; never a question.
+    #[diesel(deserialize_as = Stored<SessionId>)]
+    pub session: SessionId,
+    /// The route of notifications that wrote in the thread.
+    pub route: String,
+    /// The number of questions about the investigation that have a session.
+    pub questions: i64,
+}
+
+/// The routes of notifications that can have written in a thread of a chat.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChatRoutes {
+    /// Those that can answer.
+    pub all: Vec<String>,
+    /// Those that post in the thread's channel by themselves.
+    pub of_channel: Vec<String>,
+}
+
+pub(crate) struct FindOfChat {
+    thread: String,
+    ts: String,
+    routes: Vec<String>,
+    of_channel: Vec<String>,
+}
+
+statement!(FindOfChat, "thread_of_chat.sql" -> (SqlUuid, Text, BigInt), [thread, ts, routes, of_channel]);
 
 /// The investigation, and the alert that it is about.
 #[derive(Queryable)]
@@ -93,6 +123,28 @@ impl Store {
         Ok(self
             .run(Operation::Thread, move |connection| {
                 read_thread(connection, session.0)
+            })
+            .await?)
+    }
+
+    /// The newest investigation of which one of these routes has written in a thread of a chat; `None` without one.
+    ///
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn thread_of_chat(
+        &self,
+        thread: &SlackThread,
+        routes: ChatRoutes,
+    ) -> Result<Option<OfChat>, StoreError> {
+        let read = FindOfChat {
+            thread: format!("{}/{}", thread.channel, thread.ts),
+            ts: thread.ts.clone(),
+            routes: routes.all,
+            of_channel: routes.of_channel,
+        };
+        Ok(self
+            .run(Operation::Thread, move |connection| {
+                (&read).get_result(connection).optional()
             })
             .await?)
     }

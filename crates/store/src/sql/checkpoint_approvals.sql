@@ -91,6 +91,13 @@ WITH turn AS (
     SELECT p.outcome, p.outcome_at, p.decided_by, p.comment FROM approvals p
     WHERE p.session_id = $lease.session_id.0 AND p.tool = u.tool AND p.outcome = 'denied_session'
     ORDER BY p.event_seq LIMIT 1) d ON true
+), notified AS (
+  -- Of each request, the routes that are notified of it, and of its end.
+  INSERT INTO notifications (session_id, route, moment)
+  SELECT $lease.session_id.0, r.route, format('%s-%s', r.moment, f.last_seq + u.event_no)
+  FROM fence f, swap w, jsonb_to_recordset($asked) AS u(event_no integer),
+       unnest($notifications.routes::text[], $notifications.moments::text[]) AS r(route, moment)
+  ON CONFLICT DO NOTHING
 ), closed AS (
   UPDATE approvals p SET closed_at = clock_timestamp(), closed_as = u.outcome
   FROM swap w, unnest($closed.call_id, $closed.outcome) AS u(call_id, outcome)

@@ -57,4 +57,16 @@ WITH clock AS (
 UPDATE alerts a SET swept_at = clock_timestamp()
 FROM found f WHERE a.alert_id = f.alert_id
 RETURNING f.kind, a.alert_id, a.place = 'undecided', a.subject, a.headers, CASE WHEN f.kind = 'idle' THEN a.raw END,
-          a.stream_sequence
+          a.stream_sequence, CASE WHEN f.kind = 'idle' THEN (
+            -- The cause that woke a session that waited for people, as long as no worker has claimed it since. An
+            -- execution waits for the first of its requests that have no end.
+            SELECT CASE WHEN bool_or(p.outcome IS NOT NULL) THEN 'decision'
+                        WHEN bool_or(p.expires_at <= clock.now) THEN 'expiry' ELSE 'resolved' END
+            FROM alert_sessions s CROSS JOIN clock
+            LEFT JOIN approvals p ON p.session_id = s.session_id AND p.closed_at IS NULL AND NOT EXISTS (
+              SELECT FROM approvals b
+              WHERE b.session_id = p.session_id AND b.execution_id = p.execution_id AND b.event_seq < p.event_seq
+                AND b.outcome IS NULL AND b.closed_at IS NULL)
+            WHERE s.session_id = a.alert_id AND s.lease_owner IS NULL
+              AND s.release_reason = format('%s waiting_for_approval', s.lease_epoch)
+            GROUP BY s.session_id) END

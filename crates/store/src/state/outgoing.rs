@@ -28,12 +28,12 @@ impl Outgoing {
         Arc::clone(&self.changed)
     }
 
-    /// The rows of a session that opens; a question has none.
+    /// The rows of a session that opens; a question has only those of the thread in which it was asked.
     pub(crate) fn of_session(&self, request: &OpenRequest) -> Vec<Planned> {
-        if request.parent.is_some() {
-            Vec::new()
-        } else {
-            self.filters.of_session(&request.plan.chain)
+        match (&request.parent, &request.answer_route) {
+            (None, _) => self.filters.of_session(&request.plan.chain),
+            (Some(_), Some(route)) => self.filters.of_answer(route),
+            (Some(_), None) => Vec::new(),
         }
     }
 
@@ -44,6 +44,11 @@ impl Outgoing {
             .as_ref()
             .map(|limit| self.filters.of_session(&limit.chain))
             .unwrap_or_else(|| self.filters.of_covered().collect())
+    }
+
+    /// The rows of each call that waits for a person.
+    pub(crate) fn of_request(&self) -> Vec<Planned> {
+        self.filters.of_request()
     }
 
     pub(crate) fn of_dead_letter(&self) -> Vec<Planned> {

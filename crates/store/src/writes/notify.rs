@@ -12,9 +12,9 @@ use tarsy_core::execution::entry::Mark;
 use tarsy_core::ids::SessionId;
 use tarsy_core::notification::route::Planned;
 use tarsy_core::notification::summary::{Outcome, Seen, Summary};
-use tarsy_core::notification::{Moment, NotificationKey};
+use tarsy_core::notification::{Moment, NotificationKey, ParsedWord};
 use tarsy_engine::ports::{
-    Arrival, DueNotification, NotificationClaim, NotificationResult, RunStatus, StoreError,
+    Arrival, DueNotification, NotificationClaim, NotificationResult, RunStatus,
 };
 use tarsy_reports::stored::{Stored, StoredOption};
 
@@ -54,7 +54,8 @@ pub(crate) struct ClaimNotifications {
 statement!(ClaimNotifications, "notify_claim.sql" -> (
     SqlUuid, Text, Integer, Bool, Double, Nullable<Text>, Nullable<Text>, Nullable<Text>, Nullable<Text>,
     Nullable<Text>, Bool, Nullable<Text>, Nullable<Text>, Nullable<Jsonb>, Nullable<Text>, Nullable<Timestamptz>,
-    Nullable<Timestamptz>, Nullable<Jsonb>, Nullable<Jsonb>, Nullable<Jsonb>, SqlUuid
+    Nullable<Timestamptz>, Nullable<Jsonb>, Nullable<Jsonb>, Nullable<Jsonb>, SqlUuid,
+    Nullable<Jsonb>, Nullable<Text>
 ), [route, limit, token, lease]);
 
 #[derive(Queryable)]
@@ -84,6 +85,8 @@ pub(crate) struct DueRow {
     past_days: Option<Value>,
     #[diesel(deserialize_as = Stored<SessionId>)]
     about: SessionId,
+    request: Option<Value>,
+    asked_in: Option<String>,
 }
 
 impl ClaimNotifications {
@@ -96,10 +99,13 @@ impl ClaimNotifications {
         }
     }
 
-    pub(crate) fn due(&self, row: DueRow) -> Result<DueNotification, StoreError> {
-        let moment = Moment::parse(&row.moment).ok_or_else(|| {
-            StoreError::Conflict(format!("unknown moment {:?} of a notification", row.moment))
-        })?;
+    /// The notification of a row; `None` for one that a newer version has written, and that it has to send.
+    pub(crate) fn due(&self, row: DueRow) -> Option<DueNotification> {
+        let Some(ParsedWord { moment, request }) = NotificationKey::parse_word(&row.moment) else {
+            tracing::warn!(session_id = %row.session, route = self.route, moment = row.moment,
+                "notification left to workers of a newer version");
+            return None;
+        };
         let mut summary = Summary {
             title: row.title.unwrap_or_default(),
             // An alert that nothing has read may have another word in its subject.
@@ -119,13 +125,17 @@ impl ClaimNotifications {
             began_at: row.began_at,
             ended_at: row.ended_at,
             seen_before: seen_before(row.past, row.past_days),
+            request: None,
             // Only this program writes them, as texts; anything else is left out.
             refs: row
                 .refs
                 .and_then(|refs| serde_json::from_value(refs).ok())
                 .unwrap_or_default(),
         };
-        if moment == Moment::Started {
+        summary.request = row
+            .request
+            .and_then(|request| serde_json::from_value(request).ok());
+        if matches!(moment, Moment::Started | Moment::Approval | Moment::Decided) {
             // The session may have ended since, and this notification is still about its beginning.
             summary = Summary {
                 outcome: None,
@@ -137,17 +147,19 @@ impl ClaimNotifications {
                 ..summary
             };
         }
-        Ok(DueNotification {
+        Some(DueNotification {
             key: NotificationKey {
                 session: row.session,
                 route: self.route.clone(),
                 moment,
+                request,
             },
             lease: self.token,
             attempts: number::from_int(row.attempts),
             in_doubt: row.in_doubt,
             waited: number::from_seconds(row.waited),
             thread: row.thread,
+            asked_in: row.asked_in,
             about: row.about,
             summary,
         })
@@ -171,7 +183,7 @@ pub(crate) struct RecordNotification {
     retry_after: f64,
     session: Uuid,
     route: String,
-    moment: &'static str,
+    moment: String,
     lease: Uuid,
 }
 
@@ -188,8 +200,8 @@ impl RecordNotification {
             in_doubt: false,
             retry_after: 0.0,
             session: key.session.0,
+            moment: key.word(),
             route: key.route,
-            moment: key.moment.as_str(),
             lease,
         };
         match result {

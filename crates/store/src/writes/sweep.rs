@@ -6,12 +6,12 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use tarsy_core::ids::SessionId;
-use tarsy_engine::ports::{IdleAlert, Sweep, Swept};
+use tarsy_engine::ports::{IdleAlert, Sweep, Swept, WakeCause};
 
 use crate::rows::number;
 use crate::rows::words::sql_word;
 use crate::statement::statement;
-use tarsy_reports::stored::Stored;
+use tarsy_reports::stored::{Stored, StoredOption};
 
 pub(crate) struct FindOrphaned {
     interval: f64,
@@ -19,7 +19,9 @@ pub(crate) struct FindOrphaned {
     min_age: f64,
 }
 
-statement!(FindOrphaned, "sweep.sql" -> (Text, SqlUuid, Bool, Text, Jsonb, Nullable<Binary>, BigInt), [
+statement!(FindOrphaned, "sweep.sql" -> (
+    Text, SqlUuid, Bool, Text, Jsonb, Nullable<Binary>, BigInt, Nullable<Text>
+), [
     interval, limit, min_age,
 ]);
 
@@ -43,6 +45,8 @@ pub(crate) struct OrphanRow {
     headers: Value,
     body: Option<Vec<u8>>,
     stream_sequence: i64,
+    #[diesel(deserialize_as = StoredOption<WakeCause>)]
+    woken_by: Option<WakeCause>,
 }
 
 impl FindOrphaned {
@@ -67,6 +71,7 @@ impl From<OrphanRow> for Swept {
                 headers: row.headers,
                 body: row.body,
                 stream_sequence: number::from_big(row.stream_sequence),
+                woken_by: row.woken_by,
             }),
         }
     }

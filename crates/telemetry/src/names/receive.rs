@@ -34,7 +34,15 @@ pub(super) const RECEIVE: &[Metric] = &[
     )
     .by(
         "path",
-        &["alertmanager", "grafana", "alert", "hooks", "other"],
+        &[
+            "alertmanager",
+            "grafana",
+            "alert",
+            "hooks",
+            "slack/actions",
+            "slack/events",
+            "other",
+        ],
     )
     .by("code", &["2xx", "4xx", "5xx"]),
     counter(

@@ -44,7 +44,7 @@ const DECISION_REFUSALS: &[&str] = &[
     "unknown",
     "not_ended",
 ];
-const NOTIFICATION_KINDS: &[&str] = &["slack", "teams", "webhook", "destination"];
+const NOTIFICATION_KINDS: &[&str] = &["slack", "teams", "webhook", "email", "destination"];
 /// `repeated`: sent after an attempt whose answer is not known; `found`: such an attempt had sent it.
 const NOTIFICATION_OUTCOMES: &[&str] = &[
     "sent", "repeated", "found", "filtered", "failed", "given_up",
@@ -166,6 +166,9 @@ const APPROVAL_OUTCOMES: &[&str] = &[
     "frozen",
     "not_asked",
 ];
+
+/// The causes that end the wait of a session without a worker.
+const WAKE_CAUSES: &[&str] = &["decision", "expiry", "resolved"];
 
 /// People need minutes or hours.
 const WAIT_BUCKETS: &[f64] = &[
@@ -351,8 +354,14 @@ pub(super) const WORKER: &[Metric] = &[
     )
     .by("outcome", APPROVAL_OUTCOMES),
     seconds("tarsy_approval_wait_seconds", WAIT_BUCKETS, "from a request for an approval to its end"),
-    counter("tarsy_sessions_woken_total", "sessions without a worker that a decision queued again")
-        .by("cause", &["decision"]),
+    counter("tarsy_sessions_woken_total", "sessions that waited for people and were queued again, by what woke them")
+        .by("cause", WAKE_CAUSES),
+    gauge("tarsy_approvals_open", "calls that wait for the decision of a person, 10,000 at most; one worker at a time exports this"),
+    gauge("tarsy_sessions_waiting", "sessions that wait for people without a worker, by the first 10,000 requests; by one worker"),
+    gauge(
+        "tarsy_approval_oldest_ratio",
+        "the largest part of its time that an open request for an approval has waited, 0 to 1; 0 without one; by one worker",
+    ),
     counter("tarsy_sessions_parked_total", "times that a session gave up its worker because it only waited for people"),
     counter("tarsy_verdicts_total", "verdicts of people about analyses")
         .by("verdict", &["right", "partly", "wrong"]),
@@ -390,7 +399,7 @@ pub(super) const WORKER: &[Metric] = &[
 mod tests {
     use super::*;
     use tarsy_core::approvals::{Channel, Refusal};
-    use tarsy_engine::ports::DeadReason;
+    use tarsy_engine::ports::{DeadReason, WakeCause};
 
     #[test]
     fn every_channel_and_refusal_of_a_decision_is_a_label_value() {
@@ -402,6 +411,11 @@ mod tests {
             "{refusals:?}"
         );
         assert_eq!(CHANNELS[..5], Channel::ALL.map(Channel::as_str));
+    }
+
+    #[test]
+    fn every_cause_that_wakes_a_session_is_a_label_value() {
+        assert_eq!(WAKE_CAUSES, WakeCause::ALL.map(WakeCause::as_str));
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub trait People: Send + Sync + 'static {
 /// The line of every page about people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notice {
-    /// The number of open requests; `None` where no person takes part, or while it cannot be read.
+    /// The number of open requests, 0 also while they cannot be read; `None` where no person takes part.
     pub open: Option<usize>,
     /// The freeze that lasts now.
     pub freeze: Option<FreezeReport>,

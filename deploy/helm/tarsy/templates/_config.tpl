@@ -21,7 +21,7 @@
 {{/* The sections that the receiver, the web server and the migration read. Within the cluster the web server is asked by
 the names of its service. */}}
 {{- define "tarsy.queueConfig" -}}
-{{- $parts := deepCopy (pick .Values.config "worker" "streams" "receive" "web") -}}
+{{- $parts := deepCopy (pick .Values.config "worker" "streams" "receive" "web" "approvals") -}}
 {{- if .Values.web.enabled -}}
 {{- $name := include "tarsy.name" (dict "root" . "component" "web") -}}
 {{- $namespace := .Release.Namespace -}}
@@ -31,6 +31,28 @@ the names of its service. */}}
 {{- $_ := set $parts "web" $section -}}
 {{- end -}}
 {{- if $parts -}}{{- toYaml $parts -}}{{- else -}}{}{{- end -}}
+{{- end -}}
+
+{{/* The sections that the receiver of Slack reads. Of the routes it needs the address of a bot's API only; their chains and
+templates are of sections that it has not. */}}
+{{- define "tarsy.slackConfig" -}}
+{{- $parts := pick .Values.config "receive" "approvals" -}}
+{{- $routes := dict -}}
+{{- range $name, $route := .Values.config.notifications | default dict -}}
+{{- $bot := pick ($route | default dict) "kind" "token_file" "token_env" "channel" "api_url" -}}
+{{- if and (eq ($bot.kind | default "" | toString) "slack") (or $bot.token_file $bot.token_env) -}}
+{{- $_ := set $routes $name $bot -}}
+{{- end -}}
+{{- end -}}
+{{- if $routes -}}{{- $_ := set $parts "notifications" $routes -}}{{- end -}}
+{{- if $parts -}}{{- toYaml $parts -}}{{- else -}}{}{{- end -}}
+{{- end -}}
+
+{{/* The file of a component, as it rolls its pods. */}}
+{{- define "tarsy.configOf" -}}
+{{- if eq .component "slack" -}}{{- include "tarsy.slackConfig" .root -}}
+{{- else if has .component (list "receiver" "web" "migrate") -}}{{- include "tarsy.queueConfig" .root -}}
+{{- else -}}{{- include "tarsy.config" .root -}}{{- end -}}
 {{- end -}}
 
 {{/* The name of the ConfigMap of a component. The hook runs before the objects of the release exist. */}}
@@ -47,7 +69,11 @@ the names of its service. */}}
 {{- define "tarsy.configKey" -}}
 {{- $existing := .root.Values.existingConfigMap -}}
 {{- $isQueue := has .component (list "receiver" "web" "migrate") -}}
-{{- if $existing.name -}}
+{{- if and $existing.name (eq .component "slack") -}}
+{{- $existing.slackKey | default $existing.key -}}
+{{- else if eq .component "slack" -}}
+slack.yaml
+{{- else if $existing.name -}}
 {{- if $isQueue -}}{{ $existing.queueKey | default $existing.key }}{{- else -}}{{ $existing.key }}{{- end -}}
 {{- else -}}
 {{- if $isQueue -}}queue.yaml{{- else -}}tarsy.yaml{{- end -}}
@@ -61,7 +87,7 @@ the names of its service. */}}
 checksum/config: {{ . | quote }}
 {{- end }}
 {{- else if include "tarsy.hasConfig" .root }}
-checksum/config: {{ ternary (include "tarsy.queueConfig" .root) (include "tarsy.config" .root) (has .component (list "receiver" "web" "migrate")) | sha256sum }}
+checksum/config: {{ include "tarsy.configOf" . | sha256sum }}
 {{- end }}
 {{- with include "tarsy.inlineSecrets" .root | fromYaml }}
 checksum/secret: {{ . | toYaml | sha256sum }}

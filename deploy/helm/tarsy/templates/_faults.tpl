@@ -109,6 +109,14 @@
 {{- end -}}
 {{- $faults = concat $faults (include "tarsy.faultsOfExposure" (dict "key" "receiver" "values" $receiver) | fromYamlArray) -}}
 {{- end -}}
+{{- $slack := .Values.slackReceiver -}}
+{{- if $slack.enabled -}}
+{{- $receive := get .Values.config "receive" | default dict -}}
+{{- if not (or .Values.existingConfigMap.name (get $receive "slack")) -}}
+{{- $faults = append $faults "slackReceiver.enabled needs config.receive.slack: the app, the workspace and the file with the signing secret" -}}
+{{- end -}}
+{{- $faults = concat $faults (include "tarsy.faultsOfExposure" (dict "key" "slackReceiver" "values" $slack) | fromYamlArray) -}}
+{{- end -}}
 {{- toYaml $faults -}}
 {{- end -}}
 
@@ -264,10 +272,12 @@
 {{- if and $llm.enabled (ge $llmSeconds 0) (lt ($llm.terminationGracePeriodSeconds | int) $needed) -}}
 {{- $faults = append $faults (printf "llmService.terminationGracePeriodSeconds %d is too short: preStopSeconds %d, config.llm_service.drain_timeout %s and %d s need %d" ($llm.terminationGracePeriodSeconds | int) ($llm.preStopSeconds | int) $llmDrain (add 5 $flush) $needed) -}}
 {{- end -}}
-{{- $receiver := .Values.receiver -}}
+{{- range $key := list "receiver" "slackReceiver" -}}
+{{- $receiver := index $.Values $key -}}
 {{- $receiverNeeds := add ($receiver.preStopSeconds | int) 20 $flush | int -}}
 {{- if and $receiver.enabled (lt ($receiver.terminationGracePeriodSeconds | int) $receiverNeeds) -}}
-{{- $faults = append $faults (printf "receiver.terminationGracePeriodSeconds %d is too short: preStopSeconds %d and %d s for open requests need %d" ($receiver.terminationGracePeriodSeconds | int) ($receiver.preStopSeconds | int) (add 20 $flush) $receiverNeeds) -}}
+{{- $faults = append $faults (printf "%s.terminationGracePeriodSeconds %d is too short: preStopSeconds %d and %d s for open requests need %d" $key ($receiver.terminationGracePeriodSeconds | int) ($receiver.preStopSeconds | int) (add 20 $flush) $receiverNeeds) -}}
+{{- end -}}
 {{- end -}}
 {{- toYaml $faults -}}
 {{- end -}}
@@ -300,8 +310,11 @@
 {{- if and .Values.llmService.enabled (eq (.Values.llmService.service.port | int) (.Values.metrics.port | int)) -}}
 {{- $faults = append $faults (printf "llmService.service.port and metrics.port are both %d" (.Values.metrics.port | int)) -}}
 {{- end -}}
-{{- if and .Values.receiver.enabled (eq (.Values.receiver.service.port | int) (.Values.metrics.port | int)) -}}
-{{- $faults = append $faults (printf "receiver.service.port and metrics.port are both %d" (.Values.metrics.port | int)) -}}
+{{- range $key := list "receiver" "slackReceiver" -}}
+{{- $receiver := index $.Values $key -}}
+{{- if and $receiver.enabled (eq ($receiver.service.port | int) ($.Values.metrics.port | int)) -}}
+{{- $faults = append $faults (printf "%s.service.port and metrics.port are both %d" $key ($.Values.metrics.port | int)) -}}
+{{- end -}}
 {{- end -}}
 {{- toYaml $faults -}}
 {{- end -}}

@@ -44,7 +44,7 @@ app.kubernetes.io/component: {{ .component }}
 
 {{/* The key of values.yaml that belongs to a component. */}}
 {{- define "tarsy.valuesKey" -}}
-{{- get (dict "worker" "worker" "llm-service" "llmService" "receiver" "receiver" "web" "web" "migrate" "migrations" "test" "test") . -}}
+{{- get (dict "worker" "worker" "llm-service" "llmService" "receiver" "receiver" "slack" "slackReceiver" "web" "web" "migrate" "migrations" "test" "test") . -}}
 {{- end -}}
 
 {{- define "tarsy.image" -}}
@@ -124,4 +124,22 @@ postgres://tarsy:{{ .Values.trial.password | urlquery }}@{{ include "tarsy.name"
 {{- else -}}
 {{- .Values.llmService.address -}}
 {{- end -}}
+{{- end -}}
+
+{{/* The ports of notifications: those of the values, and those of the mail servers. A port with a variable is not known here. */}}
+{{- define "tarsy.notificationPorts" -}}
+{{- $ports := list -}}
+{{- range .Values.networkPolicy.notificationPorts -}}
+{{- $ports = append $ports (. | int) -}}
+{{- end -}}
+{{- range $name, $route := .Values.config.notifications | default dict -}}
+{{- with ($route | default dict).smtp -}}
+{{- $usual := get (dict "required" 465 "none" 25) (.tls | default "starttls") | default 587 -}}
+{{- $port := .port | default $usual | int -}}
+{{- if $port -}}
+{{- $ports = append $ports $port -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $ports | uniq | toYaml -}}
 {{- end -}}

@@ -101,7 +101,7 @@ resources: {{- toYaml .values.resources | nindent 2 }}
 
 {{- define "tarsy.tracingVariables" -}}
 {{- $tracing := .root.Values.tracing -}}
-{{- if and $tracing.endpoint (has .component (list "worker" "llm-service" "receiver")) }}
+{{- if and $tracing.endpoint (has .component (list "worker" "llm-service" "receiver" "slack")) }}
 - name: OTEL_EXPORTER_OTLP_ENDPOINT
   value: {{ $tracing.endpoint | quote }}
 - name: OTEL_RESOURCE_ATTRIBUTES

@@ -144,9 +144,11 @@
 {{- end -}}
 {{- range $name, $route := $values.config.notifications | default dict -}}
 {{- $path := printf "config.notifications.%s" $name -}}
-{{- range $key := list "url_file" "token_file" "secret_file" -}}
-{{- $file := get ($route | default dict) $key | default "" | toString -}}
 {{- $folder := "/var/run/secrets/tarsy/notifications/" -}}
+{{- $smtp := ($route | default dict).smtp | default dict -}}
+{{- range $key := list "url_file" "token_file" "secret_file" "smtp.password_file" "smtp.ca_file" -}}
+{{- $of := ternary $smtp ($route | default dict) (hasPrefix "smtp." $key) -}}
+{{- $file := get $of (trimPrefix "smtp." $key) | default "" | toString -}}
 {{- if and (hasPrefix $folder $file) (not (has (trimPrefix $folder $file) $files)) -}}
 {{- $faults = append $faults (printf "%s.%s is %q, which notifications.secrets does not have" $path $key $file) -}}
 {{- end -}}

@@ -50,6 +50,14 @@ A list of files of a component: the variable that names the file, the Secret wit
 {{- range $values.notifications.secrets -}}
 {{- $files = append $files (dict "secret" .secret.name "key" .secret.key "path" (printf "notifications/%s" .file)) -}}
 {{- end -}}
+{{- /* The key of the channel, which the file names for all roles, and not the signing secret. */ -}}
+{{- $keys := (($values.config | default dict).approvals | default dict).keys | default dict -}}
+{{- $key := ($keys.slack | default dict).secret_file | default "" | toString -}}
+{{- range $values.slackReceiver.secrets -}}
+{{- if eq $key (printf "/var/run/secrets/tarsy/slack/%s" .file) -}}
+{{- $files = append $files (dict "secret" .secret.name "key" .secret.key "path" (printf "slack/%s" .file)) -}}
+{{- end -}}
+{{- end -}}
 {{- with $llm.tls.caSecret -}}
 {{- if .name -}}{{- $files = append $files (dict "variable" "TARSY_LLM_CA_FILE" "secret" .name "key" .key "path" "llm/ca.crt") -}}{{- end -}}
 {{- end -}}
@@ -77,6 +85,11 @@ A list of files of a component: the variable that names the file, the Secret wit
 {{- $files = append $files (dict "variable" "TARSY_RECEIVE_TOKEN_FILE" "secret" $inline "key" "receive-token" "path" "receive/token") -}}
 {{- end -}}
 {{- end -}}
+{{- if eq .component "slack" -}}
+{{- range $values.slackReceiver.secrets -}}
+{{- $files = append $files (dict "secret" .secret.name "key" .secret.key "path" (printf "slack/%s" .file)) -}}
+{{- end -}}
+{{- end -}}
 {{- if eq .component "web" -}}
 {{- if $values.web.token.secret.name -}}
 {{- $files = append $files (dict "variable" "TARSY_WEB_TOKEN_FILE" "secret" $values.web.token.secret.name "key" $values.web.token.secret.key "path" "web/token") -}}
@@ -88,7 +101,7 @@ A list of files of a component: the variable that names the file, the Secret wit
 {{- end -}}
 {{- end -}}
 {{- $tracing := $values.tracing -}}
-{{- if and $tracing.endpoint (has .component (list "worker" "llm-service" "receiver")) -}}
+{{- if and $tracing.endpoint (has .component (list "worker" "llm-service" "receiver" "slack")) -}}
 {{- with $tracing.headersSecret -}}
 {{- if .name -}}{{- $files = append $files (dict "variable" "OTEL_EXPORTER_OTLP_HEADERS_FILE" "secret" .name "key" .key "path" "tracing/headers") -}}{{- end -}}
 {{- end -}}

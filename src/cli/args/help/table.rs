@@ -56,6 +56,7 @@ pub(super) const HELPS: [Help; 59] = [
         &[
             "tarsy receive",
             "TARSY_RECEIVE_TOKEN=… tarsy receive --listen 0.0.0.0:8475",
+            "tarsy receive --slack-only --listen 0.0.0.0:8477",
         ],
         "The bearer token that clients have to send comes from the environment: TARSY_RECEIVE_TOKEN, or the file that \
          TARSY_RECEIVE_TOKEN_FILE names. Without one, only a loopback address is accepted.",
@@ -255,6 +256,7 @@ pub(super) const HELPS: [Help; 59] = [
         &["drill"],
         &[
             "tarsy drill disk-full --kill",
+            "tarsy drill approve-restart --kill --no-approve",
             "tarsy drill ./incident --provider gemini",
             "tarsy drill --list",
         ],

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use chrono::Utc;
+use serde::Serialize;
 
 use super::database::{Database, NotFound};
 use super::output::{json_line, json_lines, note, print, print_json, style};
@@ -15,9 +16,12 @@ use crate::cli::args::{
     RequestRef,
 };
 use crate::cli::exit::Exit;
+use crate::cli::messages;
 use crate::cli::render::tables::approvals;
 use tarsy_core::approvals::RequestId;
-use tarsy_reports::{ApprovalDetail, ApprovalFilter, RequestState, Requests, VotePage};
+use tarsy_reports::{
+    ApprovalDetail, ApprovalFilter, ApprovalRow, RequestState, Requests, VotePage,
+};
 
 /// The time between two looks at a request that is watched.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
@@ -65,12 +69,38 @@ async fn list(global: &GlobalArgs, args: ApprovalsListArgs) -> anyhow::Result<Ex
         return Ok(Exit::Done);
     }
     let lines = if args.json {
-        json_lines(&rows)?
+        let listed = rows.into_iter().map(|row| Listed {
+            url: database.store.approval_link(row.id()),
+            row,
+        });
+        json_lines(&listed.collect::<Vec<_>>())?
     } else {
-        approvals::list(&rows, Utc::now(), &style())
+        let mut lines = approvals::list(&rows, Utc::now(), &style());
+        lines.extend(pages(&database, &rows));
+        lines
     };
     print(&lines)?;
     Ok(Exit::Done)
+}
+
+/// A request for programs.
+#[derive(Serialize)]
+struct Listed {
+    #[serde(flatten)]
+    row: ApprovalRow,
+    /// The address of its page, if `web.public_url` is set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+}
+
+/// The address of the page of each request, if `web.public_url` is set.
+fn pages(database: &Database, rows: &[ApprovalRow]) -> Vec<String> {
+    rows.iter()
+        .filter_map(|row| {
+            let url = database.store.approval_link(row.id())?;
+            Some(format!("{}  {}", approvals::id(row), messages::link(&url)))
+        })
+        .collect()
 }
 
 async fn show(global: &GlobalArgs, args: ApprovalsShowArgs) -> anyhow::Result<Exit> {

@@ -94,6 +94,7 @@ fn message(config: &Config, args: &DestinationsTestArgs, alert: Alert) -> Notifi
             session,
             route: args.name.clone(),
             moment: args.moment,
+            request: None,
         },
         about: session,
         summary,
@@ -104,5 +105,6 @@ fn message(config: &Config, args: &DestinationsTestArgs, alert: Alert) -> Notifi
             .map(|url| url.session(session)),
         template: None,
         may_repeat: false,
+        stays_in_thread: false,
     }
 }

@@ -4,20 +4,25 @@
 //! ([`provider`]) a real model takes the place of the recording, and a rubric judges its report ([`verdict`]).
 
 mod again;
+mod approvals;
+mod people;
 mod provider;
 mod processes;
+mod question;
 mod proof;
 mod sub_agents;
 mod verdict;
 
+use std::cell::RefCell;
 use std::time::Instant;
 
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use self::people::{Past, People};
 use self::processes::{DrillProcesses, Logging, Role};
-use self::proof::{Counters, Facts, Kill};
+use self::proof::{Counters, Facts};
 use self::sub_agents::SubAgents;
 use self::verdict::{Format, Investigation};
 use super::output::{json_line, note, print};
@@ -30,10 +35,11 @@ use crate::cli::exit::Exit;
 use crate::cli::view::{TerminalEnv, ViewArgs};
 use crate::cli::watch::{Options, TimelineItem};
 use crate::process::connect::{Addresses, topology};
-use tarsy_bus::{FINGERPRINT, NatsCredentials, NewAlert, PARENT_ID, Priority, SESSION_ID};
+use tarsy_bus::{FINGERPRINT, NatsCredentials, NewAlert, Priority, SESSION_ID};
 use tarsy_config::{Config, show};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::{EventType, TimelineEvent};
+use tarsy_drill::decisions::Decision;
 use tarsy_drill::{BUILTIN, Drill, Player};
 use tarsy_engine::ports::Outbox as _;
 use tarsy_store::{MIGRATION_TIMEOUT, Store};
@@ -82,6 +88,13 @@ pub(super) async fn run(global: &GlobalArgs, args: DrillArgs) -> anyhow::Result<
         return Ok(Exit::Done);
     }
     let config = drill::config(&drill.reference(), &program, model.clone())?;
+    let decisions = match decisions(&drill, &config, &args) {
+        Ok(decisions) => decisions,
+        Err(fault) => {
+            write_error(&format!("tarsy: {fault}"));
+            return Ok(Exit::BadConfiguration);
+        }
+    };
     let mut addresses = addresses(global);
     set_up(&addresses, &config, drill.name).await?;
 
@@ -98,6 +111,7 @@ pub(super) async fn run(global: &GlobalArgs, args: DrillArgs) -> anyhow::Result<
         model: model.as_ref(),
         args: &args,
         counters: &counters,
+        decisions: &decisions,
     };
     let result = run.perform(&mut processes, &mut addresses).await;
     processes.stop().await;
@@ -112,6 +126,35 @@ struct Run<'r> {
     model: Option<&'r RealModel>,
     args: &'r DrillArgs,
     counters: &'r Counters,
+    /// The decisions of people about the calls that wait for them.
+    decisions: &'r [Decision],
+}
+
+/// The decisions of people; with `--no-approve` they deny.
+fn decisions(drill: &Drill, config: &Config, args: &DrillArgs) -> anyhow::Result<Vec<Decision>> {
+    let name = drill.name;
+    let decisions = drill.decisions(SERVER)?;
+    let waits = config
+        .mcp_servers
+        .values()
+        .any(|server| !server.approve.is_empty());
+    if decisions.is_empty() && waits {
+        bail!(
+            "the drill {name} has no decisions.yaml: the calls of `approve` would wait for hours; docs/drills.md \
+             describes it"
+        );
+    }
+    if decisions.is_empty() && args.no_approve {
+        bail!("no call of the drill {name} waits for a person: leave --no-approve out");
+    }
+    if waits && args.again {
+        bail!("a call of the drill {name} waits for a person, who decides once: leave --again out");
+    }
+    Ok(if args.no_approve {
+        decisions.into_iter().map(Decision::denied).collect()
+    } else {
+        decisions
+    })
 }
 
 fn list(view: &ViewArgs) -> anyhow::Result<Exit> {
@@ -167,9 +210,6 @@ impl Run<'_> {
             follow_line(addresses, session)
         ))?;
 
-        let mut seen: Vec<TimelineEvent> = Vec::new();
-        let mut is_due = self.args.kill;
-        let mut kill: Option<Kill> = None;
         let options = Options {
             ends_with_us: true,
             ..self.args.view.options(&TerminalEnv::of_process())
@@ -179,34 +219,25 @@ impl Run<'_> {
             store: Some(store.into()),
             public_url: None,
         };
-        let target = Target {
+        let people = People {
+            decisions: self.decisions,
+            kills: self.args.kill,
             session,
-            queue: None,
+            counters: self.counters,
+            past: Past::default(),
         };
-        let showing = sources.show(target, options.clone(), |item| {
-            if let TimelineItem::Event(event) = item {
-                seen.push(event.clone());
-                if is_due && self.is_time_to_kill(&seen, event) {
-                    is_due = false;
-                    kill = Some(Kill {
-                        worker: processes.kill_owner(&seen)?,
-                        after: event.session_seq,
-                    });
-                }
-            }
-            Ok(())
-        });
-        let exit = match (showing.await?, self.model) {
+        let shown = self.show(&sources, &people, processes, options.clone());
+        let exit = match (shown.await?, self.model) {
             (Exit::Done | Exit::Failed, Some(model)) => {
-                self.judge_report(model, &sources, session, &seen).await?
+                self.judge_report(model, &sources, &people).await?
             }
-            (Exit::Done, None) => judge(self.drill, &seen, self.args)?,
+            (Exit::Done, None) => judge(self.drill, &people, self.args)?,
             (other, _) => other,
         };
         let exit = if exit == Exit::Interrupted {
             exit
         } else {
-            self.summary(&sources, session, kill, exit).await?
+            self.summary(&sources, &people, exit).await?
         };
         let exit = if self.args.again && exit == Exit::Done {
             again::run(&sources, self.drill, session, options.clone()).await?
@@ -214,8 +245,42 @@ impl Run<'_> {
             exit
         };
         match &self.args.ask {
-            Some(question) if exit == Exit::Done => ask(&sources, session, question, options).await,
+            Some(question) if exit == Exit::Done => {
+                question::ask(&sources, session, question, options).await
+            }
             Some(_) | None => Ok(exit),
+        }
+    }
+
+    /// Shows the investigation to its end. Meanwhile its owner is killed, and people decide.
+    async fn show(
+        &self,
+        sources: &Sources,
+        people: &People<'_>,
+        processes: &mut DrillProcesses<'_>,
+        options: Options,
+    ) -> anyhow::Result<Exit> {
+        let processes = RefCell::new(processes);
+        // Where people decide, the owner is killed while they think.
+        let mut is_due = self.args.kill && self.decisions.is_empty();
+        let target = Target {
+            session: people.session,
+            queue: None,
+        };
+        let past = &people.past;
+        let showing = sources.show(target, options, |item| {
+            if let TimelineItem::Event(event) = item {
+                past.add(event);
+                if is_due && self.is_time_to_kill(&past.seen.borrow(), event) {
+                    is_due = false;
+                    past.kill_owner(&processes)?;
+                }
+            }
+            Ok(())
+        });
+        tokio::select! {
+            exit = showing => exit,
+            reason = people.act(sources, &processes) => Err(reason),
         }
     }
 
@@ -263,12 +328,16 @@ impl Run<'_> {
             processes.start_worker(name, &role, addresses).await?;
         }
         let read_only = evidence.tools.iter().filter(|tool| tool.read_only).count();
+        let tools = if self.decisions.is_empty() {
+            format!("{read_only}, all read-only")
+        } else {
+            format!("{read_only} read-only; the calls of others wait for a person")
+        };
         let slots = self.config.worker.slots;
         let lease = self.config.worker.lease.as_secs();
 
-        let detail = format!(
-            "{slots} slots each; tools: drill ({read_only}, all read-only); lease {lease} s for this drill"
-        );
+        let detail =
+            format!("{slots} slots each; tools: drill ({tools}); lease {lease} s for this drill");
         ok("workers w1, w2", &detail, None)
     }
 
@@ -277,10 +346,10 @@ impl Run<'_> {
     async fn summary(
         &self,
         sources: &Sources,
-        session: SessionId,
-        kill: Option<Kill>,
+        people: &People<'_>,
         exit: Exit,
     ) -> anyhow::Result<Exit> {
+        let session = people.session;
         let store = sources.store.as_ref().context("no database")?;
         let events = store.events(session, 0, ALL_EVENTS).await?;
         let evidence = self.drill.evidence()?;
@@ -291,10 +360,13 @@ impl Run<'_> {
         } else {
             None
         };
+        let kill = people.past.kill.borrow();
+        let decided = people.past.decided.borrow();
         let facts = Facts {
             events: &events,
             evidence: &evidence,
             kill: kill.as_ref(),
+            decided: &decided,
             lease: self.config.worker.lease,
             tool_requests: &tool_requests,
             model_requests: model_requests.as_deref(),
@@ -320,16 +392,19 @@ impl Run<'_> {
         &self,
         model: &RealModel,
         sources: &Sources,
-        session: SessionId,
-        seen: &[TimelineEvent],
+        people: &People<'_>,
     ) -> anyhow::Result<Exit> {
         let store = sources.store.as_ref().context("no database")?;
-        let stored = verdict::session(store.report(session).await?)?;
-        let mut events = seen.to_vec();
+        let stored = verdict::session(store.report(people.session).await?)?;
+        let mut events = people.past.seen.borrow().clone();
         events.sort_by_key(|event| event.session_seq);
         events.dedup_by_key(|event| event.session_seq);
         if self.args.kill && !is_resumed(&events) {
-            note("No worker was killed: the model called no tool in its second turn.")?;
+            note(if self.decisions.is_empty() {
+                "No worker was killed: the model called no tool in its second turn."
+            } else {
+                "No worker was killed: the model asked for no call that waits for a person."
+            })?;
         }
         let format = if self.args.view.json {
             Format::Json
@@ -373,46 +448,6 @@ fn follow_line(addresses: &Addresses, session: SessionId) -> String {
     }
 }
 
-/// Asks a question about the investigation, shows the session that answers it, and checks that it has an answer.
-async fn ask(
-    sources: &Sources,
-    parent: SessionId,
-    question: &str,
-    options: Options,
-) -> anyhow::Result<Exit> {
-    let session = SessionId(Uuid::now_v7());
-    let alert = NewAlert {
-        priority: Priority::Critical,
-        suffix: "drill".parse().ok(),
-        body: question.as_bytes().to_vec(),
-        headers: json!({SESSION_ID: session, PARENT_ID: parent}),
-    };
-    sources.nats.publish_question(alert).await?;
-    note(&format!("\nA question: {question}\n"))?;
-    let mut seen = Vec::new();
-    let target = Target {
-        session,
-        queue: None,
-    };
-    let showing = sources.show(target, options, |item| {
-        if let TimelineItem::Event(event) = item {
-            seen.push(event.event_type.clone());
-        }
-        Ok(())
-    });
-    let exit = showing.await?;
-    let wanted = [EventType::UserQuestion, EventType::FinalAnalysis];
-    let missing: Vec<_> = wanted
-        .iter()
-        .filter(|wanted| !seen.contains(wanted))
-        .collect();
-    for event in &missing {
-        write_error(&format!("the question: no event {event}"));
-    }
-    let unanswered = exit == Exit::Done && !missing.is_empty();
-    Ok(if unanswered { Exit::Failed } else { exit })
-}
-
 /// Whether a tool call of the second iteration is durable: its tools are running.
 fn is_time_to_kill(event: &TimelineEvent) -> bool {
     event.event_type == EventType::LlmToolCall
@@ -420,12 +455,14 @@ fn is_time_to_kill(event: &TimelineEvent) -> bool {
 }
 
 /// Whether the timeline is as the drill expects, and was resumed if its owner was killed.
-fn judge(drill: &Drill, seen: &[TimelineEvent], args: &DrillArgs) -> anyhow::Result<Exit> {
+fn judge(drill: &Drill, people: &People<'_>, args: &DrillArgs) -> anyhow::Result<Exit> {
+    let seen = people.past.seen.borrow();
     let expected = drill
         .expected()
         .map_err(|error| anyhow::anyhow!("{error}"))?;
-    let mut faults = expected.check(seen);
-    if args.kill && !is_resumed(seen) {
+    let mut faults = expected.check(&seen);
+    faults.extend(people.faults());
+    if args.kill && !is_resumed(&seen) {
         faults.push("the owner was killed, but no worker resumed the session".to_owned());
     }
     report_faults(drill, &faults);

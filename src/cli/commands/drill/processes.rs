@@ -4,6 +4,7 @@
 //! holds.
 
 use std::io::IsTerminal as _;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -15,12 +16,17 @@ use tokio::process::{Child, Command};
 
 use super::proof::Counters;
 use crate::admin::drill::RealModel;
+use crate::cli::commands::checks::fetched;
 use crate::cli::commands::output::note;
 use crate::process::connect::{Addresses, LLM_CREDENTIALS};
 use tarsy_core::timeline::TimelineEvent;
 use tarsy_drill::Drill;
 
 const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// The time for an answer of a worker about itself.
+const METRICS_TIMEOUT: Duration = Duration::from_secs(5);
+/// The gauge of the investigations that a worker runs: each has a slot.
+const RUNNING: &str = "tarsy_sessions_running";
 /// A process that has not ended this long after SIGTERM is killed.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -57,7 +63,43 @@ pub(super) struct DrillProcesses<'p> {
     logging: Logging,
     counters: &'p Counters,
     llm: Option<Child>,
-    workers: Vec<(&'static str, Child)>,
+    workers: Vec<Worker>,
+}
+
+/// A worker process.
+struct Worker {
+    name: &'static str,
+    child: Child,
+    /// The address of its metrics; none after it is killed.
+    metrics: Option<SocketAddr>,
+}
+
+/// The addresses at which the workers serve their metrics.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Metrics(Vec<SocketAddr>);
+
+impl Metrics {
+    /// The investigations that the workers run, as they count them.
+    pub(super) async fn sessions_running(&self) -> anyhow::Result<f64> {
+        let mut running = 0.0;
+        for address in &self.0 {
+            let answer = fetched(*address, "/metrics", METRICS_TIMEOUT).await?;
+            running += sum(&answer.1);
+        }
+        Ok(running)
+    }
+}
+
+/// The sum of the gauge in the metrics of a worker; one that has run nothing yet has none.
+fn sum(metrics: &str) -> f64 {
+    let values = metrics.lines().filter_map(|line| {
+        let rest = line.strip_prefix(RUNNING)?;
+        let is_gauge = rest.starts_with([' ', '{']);
+        is_gauge
+            .then(|| rest.rsplit(' ').next()?.parse::<f64>().ok())
+            .flatten()
+    });
+    values.sum()
 }
 
 impl<'p> DrillProcesses<'p> {
@@ -138,9 +180,19 @@ impl<'p> DrillProcesses<'p> {
             .env("DATABASE_URL", database_url);
         let context = || format!("worker {name}");
         let mut child = command.spawn().with_context(context)?;
-        ready(&mut child).await.with_context(context)?;
-        self.workers.push((name, child));
+        let address = ready(&mut child).await.with_context(context)?;
+        self.workers.push(Worker {
+            name,
+            child,
+            metrics: Some(address.parse().with_context(context)?),
+        });
         Ok(())
+    }
+
+    /// The metrics of the workers that live.
+    pub(super) fn metrics(&self) -> Metrics {
+        let addresses = self.workers.iter().filter_map(|worker| worker.metrics);
+        Metrics(addresses.collect())
     }
 
     fn command<const N: usize>(&self, args: [&str; N]) -> Command {
@@ -167,19 +219,20 @@ impl<'p> DrillProcesses<'p> {
             .rev()
             .find_map(|event| event.metadata.get("worker")?.as_str())
             .context("no owner")?;
-        let found = self.workers.iter_mut().find(|(name, _)| *name == owner);
-        let Some((name, child)) = found else {
+        let found = self.workers.iter_mut().find(|worker| worker.name == owner);
+        let Some(Worker {
+            name,
+            child,
+            metrics,
+        }) = found
+        else {
             bail!("the session is owned by {owner}, which is not a worker of this drill");
         };
         let pid = child.id().context("the owner has ended already")?;
         child.start_kill()?;
-        let clear = if std::io::stderr().is_terminal() {
-            "\r\u{1b}[2K"
-        } else {
-            ""
-        };
-        note(&format!(
-            "{clear}         kill -9 worker {name} (pid {pid}): this is the drill, watch what happens"
+        *metrics = None;
+        remark(&format!(
+            "kill -9 worker {name} (pid {pid}): this is the drill, watch what happens"
         ))?;
         Ok((*name).to_owned())
     }
@@ -189,7 +242,7 @@ impl<'p> DrillProcesses<'p> {
         let children = self
             .workers
             .drain(..)
-            .map(|(_, child)| child)
+            .map(|worker| worker.child)
             .chain(self.llm.take());
         for mut child in children.collect::<Vec<_>>() {
             terminate(&child);
@@ -201,6 +254,16 @@ impl<'p> DrillProcesses<'p> {
             }
         }
     }
+}
+
+/// Prints what the drill does, between the lines of the timeline.
+pub(super) fn remark(text: &str) -> anyhow::Result<()> {
+    let clear = if std::io::stderr().is_terminal() {
+        "\r\u{1b}[2K"
+    } else {
+        ""
+    };
+    note(&format!("{clear}         {text}"))
 }
 
 fn terminate(child: &Child) {
@@ -226,4 +289,17 @@ async fn ready(child: &mut Child) -> anyhow::Result<String> {
         .strip_prefix("ready ")
         .with_context(|| format!("printed \"{}\" instead of ready", line.trim()))?;
     Ok(address.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gauge_is_summed_with_and_without_labels_and_no_other_one() {
+        let text = "# TYPE tarsy_sessions_running gauge\ntarsy_sessions_running 2\n\
+                    tarsy_sessions_running{a=\"b c\"} 1\ntarsy_sessions_running_total 7\n";
+        assert!((sum(text) - 3.0).abs() < 1e-9);
+        assert!(sum("tarsy_worker_slots 4\n").abs() < 1e-9);
+    }
 }

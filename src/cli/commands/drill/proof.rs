@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::approvals::{Approvals, Decided, Line};
 use super::sub_agents::SubAgents;
 use crate::admin::drill::SERVER;
 use crate::cli::render::format;
@@ -57,6 +58,8 @@ pub(super) struct Facts<'f> {
     pub(super) events: &'f [TimelineEvent],
     pub(super) evidence: &'f Evidence,
     pub(super) kill: Option<&'f Kill>,
+    /// The decisions that people made in it.
+    pub(super) decided: &'f [Decided],
     pub(super) lease: Duration,
     pub(super) tool_requests: &'f [ToolRequest],
     /// `None` with a real model, whose requests are not counted.
@@ -119,7 +122,13 @@ impl Facts<'_> {
                 format!("worker {worker} with SIGKILL after event {after}"),
             );
         }
-        if let Some((event, waited)) = self.resumed() {
+        for Line { what, text } in self.approvals().lines() {
+            add(what, text);
+        }
+        // A session that waits has no owner, so none is taken over.
+        if let Some((event, waited)) = self.resumed()
+            && self.decided.is_empty()
+        {
             let worker = worker(event).unwrap_or("?");
             let seq = event.session_seq;
             let waited = format::span(waited);
@@ -157,6 +166,7 @@ impl Facts<'_> {
                 ));
             }
         }
+        faults.extend(self.approvals().faults());
         if let Some(sub_agents) = SubAgents::new(self.events) {
             faults.extend(sub_agents.faults(self.kill));
             for tool in self.repeats().into_keys() {
@@ -167,6 +177,15 @@ impl Facts<'_> {
             faults.push("the stored timeline has gaps".to_owned());
         }
         faults
+    }
+
+    fn approvals(&self) -> Approvals<'_> {
+        Approvals {
+            decided: self.decided,
+            events: self.events,
+            tool_requests: self.tool_requests,
+            kill: self.kill,
+        }
     }
 
     fn sent_again(&self) -> String {
@@ -371,6 +390,7 @@ tools:
             events,
             evidence: &evidence,
             kill: Some(&kill),
+            decided: &[],
             lease: Duration::from_secs(3),
             tool_requests: sent,
             model_requests: Some(&[model(0), model(1), model(1)]),

@@ -41,6 +41,7 @@ async fn test(config: &Config, NotifyTestArgs { route }: NotifyTestArgs) -> anyh
             session,
             route: route.clone(),
             moment: Moment::Ended,
+            request: None,
         },
         about: session,
         summary: sample(config),
@@ -51,6 +52,7 @@ async fn test(config: &Config, NotifyTestArgs { route }: NotifyTestArgs) -> anyh
             .map(|url| url.session(session)),
         template: found.template.clone(),
         may_repeat: false,
+        stays_in_thread: false,
     };
     let routes = Routes::new(config.notifications.clone(), secrets::mask(config, None)?);
     match routes.send(message, None).await {
@@ -87,5 +89,6 @@ fn sample(config: &Config) -> Summary {
         began_at: Some(ended_at - TimeDelta::seconds(7)),
         ended_at: Some(ended_at),
         seen_before: None,
+        request: None,
     }
 }

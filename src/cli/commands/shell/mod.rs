@@ -2,6 +2,7 @@
 //!
 //! A shell asks the program at each Tab, so that it proposes the sessions that there are.
 
+mod proposals;
 mod requests;
 mod sessions;
 

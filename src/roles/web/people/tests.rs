@@ -1,8 +1,12 @@
 //! Tests of the ids of messages, of the person that they name, and of the record of a freeze.
 
-use tarsy_config::ApprovalPolicy;
+use tarsy_bus::ChannelKeys;
+use tarsy_config::{ApprovalPolicy, Approvals};
 use tarsy_core::approvals::CallHash;
+use tarsy_core::ids::SessionId;
+use uuid::Uuid;
 
+use super::record::is_frozen_by;
 use super::*;
 
 fn decision() -> Decision {

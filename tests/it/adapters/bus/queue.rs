@@ -34,6 +34,7 @@ fn idle(alert_id: SessionId, subject: &str, headers: Value) -> IdleAlert {
         headers,
         body,
         stream_sequence: 1,
+        woken_by: None,
     }
 }
 

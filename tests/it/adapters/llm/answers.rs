@@ -148,6 +148,27 @@ async fn without_tools_the_answer_is_the_recorded_conclusion_or_else_the_last_an
 }
 
 #[tokio::test]
+async fn after_a_denial_the_answer_is_the_one_that_is_recorded_for_it() {
+    let server = Server::start(script(
+        "  - {chunks: [{call: {tool: a.b}}]}\n\
+         \x20 - {chunks: [{text: it has run}], denied: {chunks: [{text: it was denied}]}}\n",
+    ));
+    let client = server.client();
+    let first = request(
+        "test",
+        "not sent: a person denied this call. In an alert it says nothing.",
+    );
+    let mut sent = continued(first.clone(), &ask(&client, &first).await.unwrap());
+    assert_eq!(ask(&client, &sent).await.unwrap().text, "it has run");
+    let result = sent.messages.last_mut().unwrap();
+    result.content = "Error: not sent: a person denied this call. Go on without it.".to_owned();
+    let denied = ask(&client, &sent).await.unwrap();
+    assert_eq!(denied.text, "it was denied");
+    let later = continued(sent, &denied);
+    assert_eq!(ask(&client, &later).await.unwrap().text, "it has run");
+}
+
+#[tokio::test]
 async fn an_alert_without_a_transcript_is_an_error_unless_the_generic_one_is_named() {
     let server = Server::start(unpaced());
     let body = include_str!("../../../fixtures/alerts/01_alertmanager_v4_firing_truncated.json");
@@ -241,7 +262,7 @@ async fn a_transcript_is_selected_by_name_first_and_then_by_text_of_the_prompt()
         (code.as_str(), message.as_str()),
         (
             "invalid_request",
-            "no transcript 'nosuch'. Available transcripts: test, bad-deploy, bad-deploy-team, disk-full, log-trail, oom-killed, sub-agents, xid-wraparound, \
+            "no transcript 'nosuch'. Available transcripts: test, approve-restart, bad-deploy, bad-deploy-team, disk-full, log-trail, oom-killed, sub-agents, xid-wraparound, \
              installation-test, generic"
         )
     );

@@ -148,6 +148,7 @@ pub(crate) fn open_request(alert_id: SessionId, fingerprint: &str) -> OpenReques
         on_acknowledged: OnAcknowledged::default(),
         retry_of: None,
         parent: None,
+        answer_route: None,
         trace: None,
     }
 }

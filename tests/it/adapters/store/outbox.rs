@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tarsy_core::alert::Severity;
-use tarsy_core::alert::refs::Refs;
+use tarsy_core::alert::refs::{Refs, SlackThread};
 use tarsy_core::ids::SessionId;
 use tarsy_core::notification::Moment;
 use tarsy_core::notification::route::{Filter, Filters, NamedFilter};
@@ -13,6 +13,7 @@ use tarsy_engine::ports::{
     Notifications, OpenRequest, Opened, Refusal, Sessions,
 };
 use tarsy_store::Store;
+use tarsy_store::reads::thread::{ChatRoutes, OfChat};
 use tokio::task::JoinSet;
 
 use super::fixture::{
@@ -373,4 +374,110 @@ async fn a_question_and_a_session_of_another_chain_have_no_row() {
     store.open(request).await.unwrap();
     assert_eq!(database.number("SELECT count(*) FROM alert_sessions"), 3);
     assert_eq!(database.number("SELECT count(*) FROM notifications"), 0);
+}
+
+const THREAD: &str = "C1/1700000000.000001";
+
+async fn of_chat(store: &Store, of_channel: &[&str]) -> Option<OfChat> {
+    let routes = ChatRoutes {
+        all: vec!["ops".to_owned()],
+        of_channel: of_channel.iter().map(|name| (*name).to_owned()).collect(),
+    };
+    let thread = SlackThread::parse(THREAD).unwrap();
+    store.thread_of_chat(&thread, routes).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_thread_of_a_chat_belongs_to_the_newest_investigation_with_a_message_in_it() {
+    let database = TestDatabase::create().await;
+    let store = announcing(&database).await;
+    let first = new_id();
+    open_session(&store, first, "fp").await;
+    assert_eq!(of_chat(&store, &["ops"]).await, None);
+    let started = claim(&store).await.remove(0);
+    // An earlier version stores no channel: only a route of the channel can mean this thread.
+    record(&store, &started, sent("1700000000.000001")).await;
+    assert_eq!(of_chat(&store, &[]).await, None);
+    let found = of_chat(&store, &["ops"]).await.unwrap();
+    assert_eq!(
+        (found.session, found.route.as_str(), found.questions),
+        (first, "ops", 0)
+    );
+
+    let second = new_id();
+    open_session(&store, second, "other").await;
+    let started = claim(&store).await.remove(0);
+    record(&store, &started, sent(THREAD)).await;
+    assert_eq!(of_chat(&store, &[]).await.unwrap().session, second);
+    assert_eq!(of_chat(&store, &["ops"]).await.unwrap().session, second);
+    let nothing = ChatRoutes::default();
+    let thread = SlackThread::parse(THREAD).unwrap();
+    assert_eq!(store.thread_of_chat(&thread, nothing).await.unwrap(), None);
+    database.execute("DELETE FROM notifications WHERE receipt LIKE '%/%'");
+    assert_eq!(of_chat(&store, &[]).await, None);
+}
+
+#[tokio::test]
+async fn only_the_answering_route_gets_the_thread_and_only_of_a_question_of_slack() {
+    let database = TestDatabase::create().await;
+    let store = announcing(&database).await;
+    let root = new_id();
+    let lease = open_session(&store, root, "fp").await.lease;
+    finish(&store, lease).await;
+    for _ in [Moment::Started, Moment::Ended] {
+        let due = claim(&store).await.remove(0);
+        record(&store, &due, sent(THREAD)).await;
+    }
+    for (subject, answer_route, asked_in) in [
+        ("tarsy.questions.high.slack", Some("ops"), Some(THREAD)),
+        ("tarsy.questions.high.eu.slack", Some("ops"), None),
+        ("tarsy.questions.high.slack.eu", Some("ops"), None),
+        ("tarsy.questions.high", Some("ops"), None),
+        ("tarsy.alerts.high.slack", Some("ops"), None),
+    ] {
+        let question = new_id();
+        let body = question.to_string();
+        store
+            .receive(received(question, body.as_bytes()))
+            .await
+            .unwrap();
+        let request = OpenRequest {
+            parent: Some(root),
+            answer_route: answer_route.map(str::to_owned),
+            ..open_request(question, "")
+        };
+        let Ok(Opened::Session(claimed)) = store.open(request).await else {
+            panic!("{subject}: not opened")
+        };
+        database.execute(&format!(
+            "UPDATE alerts SET subject = '{subject}', headers = '{{\"Tarsy-Thread\": \"{THREAD}\"}}' \
+             WHERE alert_id = '{}'",
+            question.0
+        ));
+        finish(&store, claimed.lease).await;
+        for moment in [Moment::Started, Moment::Ended] {
+            let due = claim(&store).await;
+            let [due] = &*due else {
+                panic!("{subject}: {due:#?}")
+            };
+            assert_eq!((due.key.session, due.key.moment), (question, moment));
+            assert_eq!(due.asked_in.as_deref(), asked_in, "{subject}");
+            record(&store, due, NotificationResult::Filtered).await;
+        }
+    }
+    let found = of_chat(&store, &[]).await.unwrap();
+    assert_eq!((found.session, found.questions), (root, 5));
+    // A question that no thread asks has no rows.
+    let other = new_id();
+    store.receive(received(other, b"other")).await.unwrap();
+    let request = OpenRequest {
+        parent: Some(root),
+        ..open_request(other, "")
+    };
+    store.open(request).await.unwrap();
+    let rows = format!(
+        "SELECT count(*) FROM notifications WHERE session_id = '{}'",
+        other.0
+    );
+    assert_eq!(database.number(&rows), 0);
 }

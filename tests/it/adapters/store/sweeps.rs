@@ -70,6 +70,7 @@ fn idle_alert(alert_id: SessionId, body: Option<&[u8]>) -> IdleAlert {
         headers: json!({"Tarsy-Alert-Type": "disk"}),
         body: body.map(<[u8]>::to_vec),
         stream_sequence: 7,
+        woken_by: None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! `tarsy drill`: every built-in drill, with and without a kill of its worker.
 
+mod approvals;
 mod long;
 mod sub_agents;
 
@@ -413,6 +414,7 @@ async fn drills_are_listed_and_an_unknown_name_is_refused_with_the_list() {
         (
             0,
             vec![
+                "approve-restart",
                 "bad-deploy",
                 "bad-deploy-team",
                 "disk-full",
@@ -431,8 +433,8 @@ async fn drills_are_listed_and_an_unknown_name_is_refused_with_the_list() {
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     assert_eq!(
-        (code, listed.len(), &listed[1]["name"]),
-        (0, 7, &json!("bad-deploy-team")),
+        (code, listed.len(), &listed[2]["name"]),
+        (0, 8, &json!("bad-deploy-team")),
         "{shown}"
     );
     let mut unknown = Tarsy::spawn("unknown", &["drill", "disk-ful"], &[]);
@@ -440,7 +442,7 @@ async fn drills_are_listed_and_an_unknown_name_is_refused_with_the_list() {
     assert_eq!(code, 2, "wrong usage");
     assert!(
         unknown.log().contains(
-            "no drill \"disk-ful\"; there are: bad-deploy, bad-deploy-team, disk-full, log-trail, oom-killed, sub-agents, xid-wraparound"
+            "no drill \"disk-ful\"; there are: approve-restart, bad-deploy, bad-deploy-team, disk-full, log-trail, oom-killed, sub-agents, xid-wraparound"
         ),
         "{}",
         unknown.log()

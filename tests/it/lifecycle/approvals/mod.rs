@@ -2,7 +2,8 @@
 //! call is sent once or not at all, whichever worker dies.
 
 use serde_json::{Value, json};
-use tarsy_bus::{NewAlert, Priority, SESSION_ID};
+use tarsy_bus::{ChannelKeys, NewAlert, NewPeopleMessage, Priority, SESSION_ID};
+use tarsy_core::approvals::{PeopleSubject, Sender, Topic};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::{EventType, TimelineEvent};
 use uuid::Uuid;
@@ -12,6 +13,7 @@ use crate::interfaces::commands::{Ran, run};
 use crate::support::http::provider::{FakeProvider, Reply};
 use crate::support::process::{Tarsy, metric_is};
 use crate::support::system::{Setup, TestSystem, Timeline};
+use crate::support::wait::eventually;
 
 /// Selects the recording that restarts a deployment.
 const MARK: &str = "RestartDrill";
@@ -69,11 +71,16 @@ struct Waiting {
 impl Waiting {
     /// Starts a system whose gates in `watched` hold their arrivals. Its worker has one slot.
     async fn start(watched: &[&str]) -> Self {
+        Self::start_with(watched, PEOPLE).await
+    }
+
+    /// The same with these sections of the file.
+    async fn start_with(watched: &[&str], sections: &str) -> Self {
         let system = TestSystem::start_with(Setup {
             watched,
             slots: 1,
             servers: APPROVE,
-            sections: PEOPLE,
+            sections,
             transcript: Some(transcript()),
             ..Setup::default()
         })
@@ -239,6 +246,71 @@ async fn a_call_waits_without_slot_and_message_and_is_sent_once_after_an_approva
     assert_eq!(waiting.votes("true"), 1);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rerun_asks_anew_whatever_people_have_decided_before() {
+    let mut waiting = Waiting::start(&[]).await;
+    waiting.approve().await.exits(RECORDED);
+    waiting.completes().await;
+    waiting.assert_sent_once();
+
+    let system = &waiting.system;
+    let first = waiting.session.to_string();
+    let rerun = run(system, &["sessions", "rerun", &first, "--json"]).await;
+    let rerun = rerun.exits(0).json().remove(0);
+    let again = SessionId::parse(rerun["session_id"].as_str().unwrap()).unwrap();
+    let mut timeline = system.follow(again).await;
+    timeline.until(EventType::SessionWaiting).await;
+    let listed = run(system, &["approvals", "list", "--json"]).await;
+    let rows = listed.exits(0).json();
+    let [row] = &*rows else {
+        panic!("the call of the rerun waits: {rows:#?}")
+    };
+    assert_eq!(row["session_id"], again.to_string());
+    let hash = row["call_sha256"].as_str().unwrap();
+    assert!(hash.starts_with(&waiting.call), "it is the same call");
+    // The approval of the first session does not count for it.
+    assert_eq!((waiting.sends(), waiting.votes("true")), (1, 1));
+
+    let request = format!("{again}:{}", row["event"]);
+    let deny = ["approvals", "deny", &request, "--as", "ana"];
+    run(system, &deny).await.exits(RECORDED);
+    let end = timeline.finish().await;
+    assert_eq!(end.event_type, EventType::SessionCompleted);
+    assert_eq!(waiting.sends(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_outside_of_drills_refuses_what_people_of_drills_decide() {
+    let mut waiting = Waiting::start(&[]).await;
+    let database = &waiting.system.database;
+    let call = database.text("SELECT encode(call_sha256, 'hex') FROM approvals");
+    let message = NewPeopleMessage {
+        subject: PeopleSubject {
+            topic: Topic::Decision(waiting.session),
+            sender: Sender::Drill,
+        },
+        id: Uuid::new_v4(),
+        body: serde_json::to_vec(
+            &json!({"v": 1, "request": waiting.request.replace(':', "/"),
+            "call": call, "seen_updates": 0, "verdict": "approve", "by": {"name": "ana"}}),
+        )
+        .unwrap(),
+    };
+    let nats = waiting.system.connect().await;
+    let unsigned = ChannelKeys::default();
+    nats.publish_of_person(&message, &unsigned).await.unwrap();
+    eventually("the vote of the drill is recorded", async || {
+        waiting.votes("channel = 'drill'") == 1
+    })
+    .await;
+    assert_eq!(waiting.votes("refused = 'wrong_channel'"), 1);
+    waiting.assert_parked();
+
+    waiting.approve().await.exits(RECORDED);
+    waiting.completes().await;
+    waiting.assert_sent_once();
+}
+
 /// The answer of a model with these parts.
 fn answer(parts: &Value) -> Reply {
     let usage =
@@ -335,6 +407,75 @@ async fn a_decision_without_any_worker_counts_when_the_next_one_starts() {
     let _next = waiting.system.worker("w2").await;
     waiting.completes().await;
     waiting.assert_sent_once();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_without_people_in_its_file_counts_decisions_that_none_records() {
+    let mut waiting = Waiting::start(&[]).await;
+    waiting.worker.kill().await;
+    waiting.approve().await.exits(NOT_RECORDED);
+    let file = waiting.system.file("tarsy.yaml");
+    let with_people = std::fs::read_to_string(&file).unwrap();
+    let without = with_people.replace(PEOPLE, "").replace(APPROVE, "");
+    assert_eq!(
+        with_people.len() - without.len(),
+        PEOPLE.len() + APPROVE.len()
+    );
+    std::fs::write(&file, without).unwrap();
+
+    let (_next, metrics) = waiting.system.worker("w2").await;
+    metric_is(&metrics, "tarsy_decisions_pending", "", 1.0).await;
+    metric_is(&metrics, "tarsy_approvals_open", "", 1.0).await;
+    assert_eq!(waiting.votes("true"), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_expired_request_wakes_its_session_which_is_no_lost_message_and_gauges_show_it() {
+    let mut waiting = Waiting::start(&[]).await;
+    metric_is(&waiting.metrics, "tarsy_approvals_open", "", 1.0).await;
+    metric_is(&waiting.metrics, "tarsy_sessions_waiting", "", 1.0).await;
+    // Four hours, in the past; the deadline does not count meanwhile.
+    waiting.system.database.execute(
+        "UPDATE approvals SET asked_at = asked_at - i, expires_at = expires_at - i FROM (SELECT interval '4 h' AS i) t; \
+         UPDATE alert_sessions SET lease_expires_at = lease_expires_at - i, deadline_at = deadline_at - i \
+         FROM (SELECT interval '4 h' AS i) t",
+    );
+    let end = waiting.timeline.finish().await;
+    assert_eq!(end.event_type, EventType::SessionCompleted);
+    assert_eq!(waiting.ended()["outcome"], "expired");
+    assert_eq!(waiting.sends(), 0);
+    let words = "session woken: a request for an approval has expired";
+    let line = waiting.worker.logged(words).await;
+    assert!(line.contains("INFO"), "{line}");
+    assert!(!waiting.worker.log().contains("lost message"));
+    let counter = "tarsy_sessions_woken_total";
+    for (cause, value) in [("expiry", 1.0), ("decision", 0.0), ("resolved", 0.0)] {
+        let label = format!("cause=\"{cause}\"");
+        metric_is(&waiting.metrics, counter, &label, value).await;
+    }
+    let orphans = "found=\"requeued\"";
+    metric_is(&waiting.metrics, "tarsy_sweeps_total", orphans, 0.0).await;
+    metric_is(&waiting.metrics, "tarsy_approvals_open", "", 0.0).await;
+    metric_is(&waiting.metrics, "tarsy_approval_oldest_ratio", "", 0.0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_listed_request_has_the_address_of_its_page_where_pages_are_configured() {
+    let pages = "web: {public_url: 'https://tarsy.example.com/'}\n";
+    let waiting = Waiting::start_with(&[], &format!("{PEOPLE}{pages}")).await;
+    let page = waiting.request.replace(':', "/");
+    let url = format!("https://tarsy.example.com/approvals/{page}");
+    let list = ["approvals", "list"];
+    let listed = run(&waiting.system, &list).await.exits(0);
+    assert!(
+        listed.out.contains(&format!("  Web: {url}\n")),
+        "{listed:?}"
+    );
+    let listed = run(&waiting.system, &["approvals", "list", "--json"]).await;
+    assert_eq!(listed.exits(0).json()[0]["url"], url);
+    let show = ["approvals", "show", &waiting.request];
+    let shown = run(&waiting.system, &show).await.exits(0);
+    assert!(shown.out.contains(&format!("Web: {url}\n")), "{shown:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

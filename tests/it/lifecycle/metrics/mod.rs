@@ -19,13 +19,19 @@ use crate::interfaces::receive::metrics_of;
 use crate::support::http;
 use crate::support::monitoring::{Server, flag, program};
 use crate::support::process::{Tarsy, metric, metric_is};
-use crate::support::system::TestSystem;
+use crate::support::system::{Setup, TestSystem};
 use crate::support::wait::eventually;
 use crate::web::Web;
 
 const TEST_TIMEOUT: Duration = Duration::from_secs(180);
 /// The time between two looks at Prometheus, which scrapes once a second.
 const QUERY_INTERVAL: Duration = Duration::from_millis(100);
+
+/// People decide, so that every gauge about them is exported.
+const PEOPLE: &str = "approvals:
+  policies: {default: {approvers: [sre]}}
+  people: {ana: {cli: ana, groups: [sre]}}
+";
 
 /// One process of every role, and the addresses of their metrics.
 struct Fleet {
@@ -40,7 +46,11 @@ struct Fleet {
 
 impl Fleet {
     async fn start() -> Self {
-        let mut system = TestSystem::start(&[]).await;
+        let mut system = TestSystem::start_with(Setup {
+            sections: PEOPLE,
+            ..Setup::default()
+        })
+        .await;
         let llm_service = metrics_of(&mut system.llm).await;
         let (process, worker) = system.worker("w1").await;
         let mut receiver = system.tarsy("receive", &["receive", "--listen", "127.0.0.1:0"]);

@@ -1,5 +1,6 @@
 //! Notifications of real workers to small endpoints of the test.
 
+mod email;
 mod ends;
 mod kills;
 mod outages;

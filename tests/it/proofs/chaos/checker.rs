@@ -1,8 +1,12 @@
 //! Checks the guarantees of `docs/guarantees.md` against the facts of a run: a pure function from facts to violations.
 
+mod approval_tests;
+mod approvals;
 mod calls;
 mod delivery;
 mod journal;
+mod lossy;
+mod minimums;
 mod odd;
 mod sub_agents;
 mod tests;
@@ -14,6 +18,8 @@ use tarsy_core::timeline::EventType;
 use super::facts::{Event, Facts};
 
 pub(super) use self::calls::repeated;
+pub(super) use self::lossy::touched;
+pub(super) use self::minimums::{Least, lacks};
 
 /// A violation of a guarantee.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +32,7 @@ pub(super) struct Violation {
 }
 
 /// The guarantees in short, for the report.
-pub(super) const GUARANTEES: [(u8, &str); 9] = [
+pub(super) const GUARANTEES: [(u8, &str); 10] = [
     (
         1,
         "every acknowledged alert is over: investigated, joined or a dead letter",
@@ -51,6 +57,10 @@ pub(super) const GUARANTEES: [(u8, &str); 9] = [
         11,
         "what was cut off, guessed or thought is no call and no analysis",
     ),
+    (
+        12,
+        "a call that needs a person is sent once, after their recorded approval of its hash; no vote is lost unseen",
+    ),
 ];
 
 /// All violations.
@@ -74,6 +84,8 @@ pub(super) fn check(facts: &Facts) -> Vec<Violation> {
     timeline::one_order(facts, &mut violations);
     delivery::poison_ends(facts, &mut violations);
     odd::nothing_is_guessed(facts, &mut violations);
+    approvals::only_approved_calls_are_sent(facts, &mut violations);
+    violations.retain(|violation| !lossy::explains(facts, violation));
     violations.sort_by_key(|violation| (violation.guarantee, violation.session));
     violations
 }

@@ -17,6 +17,7 @@ use uuid::Uuid;
 use super::faults::InjectedFault;
 use super::load::Ledger;
 use super::odd::{OddFacts, SERVER};
+use super::people::{GUARDED, People};
 use super::script::CHANGING;
 use super::system::System;
 
@@ -155,6 +156,7 @@ pub(super) struct Facts {
     /// Failures of the processes themselves.
     pub(super) wrong: Vec<String>,
     pub(super) odd: OddFacts,
+    pub(super) people: People,
 }
 
 impl Facts {
@@ -312,6 +314,11 @@ fn lines(system: &System, file: &str) -> Vec<Value> {
 
 impl ToolSent {
     pub(super) fn changes_something(&self) -> bool {
-        self.tool == CHANGING
+        self.tool == CHANGING || self.is_guarded()
+    }
+
+    /// Whether each of its calls needs a person.
+    pub(super) fn is_guarded(&self) -> bool {
+        GUARDED.contains(&self.tool.as_str())
     }
 }

@@ -59,32 +59,33 @@ pub(super) async fn run(
             ));
             let (injected, measured) = inject(bed, planned).await;
             ended.send_modify(|count| *count += 1);
+            let injected = injected?;
             let recovery = idle
                 .run_until_cancelled(tokio::time::timeout(RECOVERY_WITHIN, measured))
                 .await;
-            InjectedFault {
+            Some(InjectedFault {
                 recovery: recovery.and_then(Result::ok),
                 ..injected
-            }
+            })
         }
     });
     // One task suffices, because it only waits.
-    let mut injected = join_all(numbered).await;
+    let mut injected: Vec<InjectedFault> = join_all(numbered).await.into_iter().flatten().collect();
     injected.sort_by_key(|one| one.from);
     injected
 }
 
-/// Injects a fault and waits for the recovery.
+/// Injects a fault and returns the measurement of its recovery. Without a fault if it could not happen.
 async fn inject(
     bed: &TestBed,
     Planned { lasts, fault, .. }: Planned,
-) -> (InjectedFault, impl Future<Output = Duration>) {
+) -> (Option<InjectedFault>, impl Future<Output = Duration>) {
     let system = &bed.system;
     let before = bed.observer.latest();
     let name = affected_worker(fault)
         .map(|worker| system.workers[worker].state().name)
         .unwrap_or_default();
-    let from = Utc::now();
+    let mut from = Some(Utc::now());
     match fault {
         Fault::KillWorker(worker) => system.workers[worker].kill(lasts).await,
         Fault::TerminateWorker(worker) => system.workers[worker].terminate(lasts).await,
@@ -100,6 +101,7 @@ async fn inject(
         Fault::Freeze(Server::LlmService) => system.freeze_llm_service(lasts).await,
         Fault::Freeze(Server::Broker | Server::Database) => system.freeze_broker(lasts).await,
         Fault::KillBackend => system.kill_backend().await,
+        Fault::FailOver => from = system.fail_over(lasts).await,
         Fault::Purge(stream) => purge(bed, stream).await,
         Fault::LoseStreams => {
             bed.shared_ledger
@@ -123,15 +125,13 @@ async fn inject(
         recovered(bed, fault, &name, before).await;
         ended.elapsed()
     };
-    (
-        InjectedFault {
-            fault,
-            from,
-            until,
-            recovery: None,
-        },
-        measured,
-    )
+    let injected = from.map(|from| InjectedFault {
+        fault,
+        from,
+        until,
+        recovery: None,
+    });
+    (injected, measured)
 }
 
 /// The worker that a fault affects.
@@ -145,6 +145,7 @@ fn affected_worker(fault: Fault) -> Option<usize> {
         Fault::Kill(_)
         | Fault::Freeze(_)
         | Fault::KillBackend
+        | Fault::FailOver
         | Fault::Purge(_)
         | Fault::LoseStreams
         | Fault::WatchLink(_) => None,
@@ -199,7 +200,7 @@ async fn recovered(bed: &TestBed, fault: Fault, name: &str, before: Snapshot) {
                 })
                 .await;
         }
-        Fault::Kill(Server::Database) | Fault::KillBackend => {
+        Fault::Kill(Server::Database) | Fault::KillBackend | Fault::FailOver => {
             let then = observer.latest();
             observer
                 .until(|now| now.iter().any(|(id, seen)| wrote(then.get(id), seen)))

@@ -16,12 +16,15 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::observer::Observer;
+use super::people;
 use super::script::mark;
 use super::system::{System, session_timeout};
 use crate::faults::poison::POISON;
 
 /// Interval between two alerts, in milliseconds.
 const BETWEEN_MS: std::ops::Range<u64> = 500..1300;
+/// The same in a run about approvals.
+const GUARDED_BETWEEN_MS: std::ops::Range<u64> = 250..650;
 /// Timeout of one try to publish; the same alert is then published again.
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(2);
 /// Time to wait for alerts that only the stream has, before the stream is emptied.
@@ -67,10 +70,37 @@ pub(super) enum Kind {
     Odd,
     /// The same for a model that writes its calls as text.
     OddReact,
+    /// Calls that wait for people, one and two of an answer.
+    Guarded,
+    /// The same with a further alert of the group, and sometimes its resolution.
+    GuardedGroup,
+    /// A call that waits for two people.
+    Quorum,
+    /// A call that waits while another agent of the stage works.
+    Squad,
+    /// Calls that a model writes as text, and that wait for people.
+    Written,
+    /// A call that no person decides about.
+    Silence,
+}
+
+impl Kind {
+    /// Whether calls of the session wait for people.
+    pub(super) fn waits_for_people(self) -> bool {
+        matches!(
+            self,
+            Self::Guarded
+                | Self::GuardedGroup
+                | Self::Quorum
+                | Self::Squad
+                | Self::Written
+                | Self::Silence
+        )
+    }
 }
 
 /// The kinds of about one minute; the seed shuffles them.
-const DECK: [(Kind, usize); 17] = [
+const DECK: [(Kind, usize); 23] = [
     (Kind::Native, 16),
     (Kind::Change, 12),
     (Kind::React, 9),
@@ -88,6 +118,24 @@ const DECK: [(Kind, usize); 17] = [
     (Kind::Deadly, 1),
     (Kind::Odd, 12),
     (Kind::OddReact, 6),
+    (Kind::Guarded, 7),
+    (Kind::GuardedGroup, 3),
+    (Kind::Quorum, 4),
+    (Kind::Squad, 3),
+    (Kind::Written, 3),
+    (Kind::Silence, 1),
+];
+
+/// The kinds of a run about approvals.
+const GUARDED_DECK: [(Kind, usize); 8] = [
+    (Kind::Guarded, 16),
+    (Kind::GuardedGroup, 8),
+    (Kind::Quorum, 10),
+    (Kind::Squad, 8),
+    (Kind::Written, 6),
+    (Kind::Silence, 2),
+    (Kind::Change, 3),
+    (Kind::Team, 1),
 ];
 
 /// An alert that the stream has acknowledged.
@@ -183,21 +231,50 @@ pub(super) async fn run(
     let mut deck = Vec::new();
     let mut publishing = JoinSet::new();
     let mut number = 0_usize;
-    while Instant::now() < until {
+    let approvals = super::approvals();
+    let kinds = if approvals > 0 {
+        &GUARDED_DECK[..]
+    } else {
+        &DECK[..]
+    };
+    let between = if approvals > 0 {
+        GUARDED_BETWEEN_MS
+    } else {
+        BETWEEN_MS
+    };
+    let mut asking = 0_usize;
+    while if approvals > 0 {
+        asking < approvals
+    } else {
+        Instant::now() < until
+    } {
         if deck.is_empty() {
-            deck.extend(
-                DECK.iter()
-                    .flat_map(|(kind, count)| std::iter::repeat_n(*kind, *count)),
-            );
+            let cards = kinds
+                .iter()
+                .flat_map(|(kind, count)| std::iter::repeat_n(*kind, *count));
+            deck.extend(cards);
+            // A short run does not wait a minute for an expiry.
+            deck.retain(|kind| *kind != Kind::Silence || super::minutes() >= 1.0);
             rng.shuffle(&mut deck);
             // The slowest kinds are drawn first, and never shortly before the end.
             let long = |kind: &Kind| matches!(kind, Kind::Stuck | Kind::Deadly | Kind::Poison);
             deck.sort_by_key(long);
+            // Also a short run has decisions of people, and calls that are sent after them.
+            if number == 0 {
+                deck.extend([
+                    Kind::Quorum,
+                    Kind::Guarded,
+                    Kind::Guarded,
+                    Kind::Guarded,
+                    Kind::Guarded,
+                ]);
+            }
             if number > 0 && Instant::now() + session_timeout() > until {
                 deck.retain(|kind| !long(kind));
             }
         }
         let kind = deck.pop().unwrap_or(Kind::Native);
+        asking += usize::from(kind.waits_for_people());
         for draft in drafts(kind, &mut rng, &observer) {
             let session = SessionId(Uuid::now_v7());
             number += 1;
@@ -218,7 +295,7 @@ pub(super) async fn run(
                 }
             });
         }
-        tokio::time::sleep(Duration::from_millis(rng.u64(BETWEEN_MS))).await; // the pace of the load
+        tokio::time::sleep(Duration::from_millis(rng.u64(between.clone()))).await; // the pace of the load
     }
     while let Some(published) = publishing.join_next().await {
         published.expect("an alert can be published");
@@ -294,6 +371,12 @@ fn drafts(kind: Kind, rng: &mut Rng, observer: &Observer) -> Vec<Draft> {
         Kind::Team => vec![draft(mark::TEAM, chain("team"))],
         Kind::Skill => vec![draft(mark::SKILL, Vec::new())],
         Kind::Lead => vec![draft(mark::LEAD, chain("lead"))],
+        Kind::Guarded => vec![draft(people::mark::GUARDED, chain("asks"))],
+        Kind::GuardedGroup => group(&draft, about, rng),
+        Kind::Quorum => vec![draft(people::mark::QUORUM, chain("asks"))],
+        Kind::Squad => vec![draft(people::mark::SQUAD, chain("squad"))],
+        Kind::Written => vec![draft(people::mark::WRITTEN, chain("asks-in-text"))],
+        Kind::Silence => vec![draft(people::mark::SILENCE, chain("asks"))],
         Kind::Odd => vec![draft(mark::ODD, chain("odd"))],
         Kind::OddReact => vec![draft(mark::ODD, chain("odd-react"))],
         Kind::Cancel => vec![draft(mark::SLOW, Vec::new())],
@@ -331,21 +414,46 @@ fn drafts(kind: Kind, rng: &mut Rng, observer: &Observer) -> Vec<Draft> {
     }
 }
 
+/// Two firing alerts of a group whose calls wait for people, and in one of three cases its resolution.
+fn group(draft: &dyn Fn(&str, Headers) -> Draft, about: Uuid, rng: &mut Rng) -> Vec<Draft> {
+    let of_group = |status: &str| {
+        let headers = vec![
+            ("Tarsy-Chain", "asks".to_owned()),
+            ("Tarsy-Fingerprint", about.to_string()),
+        ];
+        Draft {
+            body: labels(people::mark::GUARDED, status, about)
+                .to_string()
+                .into_bytes(),
+            ..draft("", headers)
+        }
+    };
+    let mut drafts = vec![of_group("firing"), of_group("firing")];
+    if rng.u8(0..3) == 0 {
+        drafts.push(of_group("resolved"));
+    }
+    drafts
+}
+
+/// The body of an alert of Alertmanager.
+fn labels(mark: &str, status: &str, about: Uuid) -> serde_json::Value {
+    serde_json::json!({
+        "version": "4", "status": status, "receiver": "chaos", "groupKey": about.to_string(),
+        "groupLabels": {}, "commonLabels": {"alertname": mark}, "commonAnnotations": {},
+        "alerts": [{
+            "status": status, "fingerprint": about.simple().to_string(), "startsAt": "2026-01-01T00:00:00Z",
+            "labels": {"alertname": mark, "instance": about.to_string()}, "annotations": {},
+        }],
+    })
+}
+
 /// Three firing alerts, one of them forced, and the resolved one, which may arrive before any of them.
 fn storm(draft: &dyn Fn(&str, Headers) -> Draft, about: Uuid) -> Vec<Draft> {
-    let labels = |status: &str| {
-        serde_json::json!({
-            "version": "4", "status": status, "receiver": "chaos", "groupKey": about.to_string(),
-            "groupLabels": {}, "commonLabels": {"alertname": mark::NATIVE}, "commonAnnotations": {},
-            "alerts": [{
-                "status": status, "fingerprint": about.simple().to_string(), "startsAt": "2026-01-01T00:00:00Z",
-                "labels": {"alertname": mark::NATIVE, "instance": about.to_string()}, "annotations": {},
-            }],
-        })
-    };
     let fingerprint = || ("Tarsy-Fingerprint", about.to_string());
     let resolved = Draft {
-        body: labels("resolved").to_string().into_bytes(),
+        body: labels(mark::NATIVE, "resolved", about)
+            .to_string()
+            .into_bytes(),
         ..draft("", vec![fingerprint()])
     };
     vec![

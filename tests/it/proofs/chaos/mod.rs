@@ -5,6 +5,8 @@
 //!
 //! `TARSY_CHAOS_MINUTES` sets the time of faults and `TARSY_CHAOS_SEED` selects them. `TARSY_CHAOS_REPORT` names a file
 //! for the report (then the progress goes to standard error), `TARSY_CHAOS_LOGS` a directory for the workers' logs.
+//! `TARSY_CHAOS_APPROVALS` sets the number of investigations whose calls wait for people ([`people`]): then almost all
+//! are of this kind, the time follows from the number, and the database fails over to a standby that lacks commits.
 
 mod checker;
 mod facts;
@@ -13,6 +15,7 @@ mod history;
 mod load;
 mod observer;
 mod odd;
+mod people;
 mod plan;
 mod report;
 mod script;
@@ -42,11 +45,15 @@ use crate::support::wait::eventually_within;
 /// Length of the run in the suite.
 const MINUTES: f64 = 1.0 / 3.0;
 const MINUTES_IN_PROOF: f64 = 10.0;
+/// The time of faults for one investigation, in a run about approvals.
+const MINUTES_OF_AN_APPROVAL: f64 = 0.5 / 60.0;
 /// Fewest faults of a minute.
 const FAULTS_OF_A_MINUTE: f64 = 15.0;
 const REPORT: &str = "TARSY_CHAOS_REPORT";
 /// Time from the last fault to the end of every investigation: deadlines, and the detection of a half-open link.
 const SETTLED_WITHIN: Duration = Duration::from_secs(180);
+/// Without an open alert for this time, a run with failovers has ended.
+const QUIET: Duration = Duration::from_secs(20);
 /// See [`Limits::grace`].
 const GRACE: chrono::Duration = chrono::Duration::seconds(45);
 
@@ -60,8 +67,16 @@ fn print_progress(line: &str) {
     }
 }
 
+/// The number of investigations whose calls wait for people, in a run about these; 0 in any other.
+fn approvals() -> usize {
+    from_env("TARSY_CHAOS_APPROVALS", 0)
+}
+
 /// The duration of the faults.
 fn minutes() -> f64 {
+    if approvals() > 0 {
+        return approvals() as f64 * MINUTES_OF_AN_APPROVAL;
+    }
     by_depth("TARSY_CHAOS_MINUTES", MINUTES, MINUTES_IN_PROOF)
 }
 
@@ -69,8 +84,12 @@ fn minutes() -> f64 {
 async fn every_guarantee_holds_under_faults_of_every_kind() {
     let minutes = minutes();
     let seed = from_env("TARSY_CHAOS_SEED", fastrand::u64(0..1_000_000));
+    let command = match approvals() {
+        0 => format!("./dev chaos --minutes {minutes} --seed {seed}"),
+        number => format!("./dev chaos --approvals {number} --seed {seed}"),
+    };
     print_progress(&format!(
-        "chaos for {minutes} minutes; to repeat it: ./dev chaos --minutes {minutes} --seed {seed}"
+        "chaos for {minutes:.2} minutes; to repeat it: {command}"
     ));
     let (system, gates) = System::start(seed).await;
     let system = Arc::new(system);
@@ -82,10 +101,12 @@ async fn every_guarantee_holds_under_faults_of_every_kind() {
     };
     let (facts, settled) = run(bed, gates, seed, Duration::from_secs_f64(minutes * 60.0)).await;
 
-    let violations = checker::check(&facts);
+    let mut violations = checker::check(&facts);
+    violations.extend(checker::lacks(&facts, least(seed, minutes)));
     let run = report::Run {
         seed,
         minutes,
+        command,
         workers: WORKERS,
         settled,
     };
@@ -105,6 +126,28 @@ async fn every_guarantee_holds_under_faults_of_every_kind() {
     );
 }
 
+/// The least that a run about approvals, or any other, has to do.
+fn least(seed: u64, minutes: f64) -> checker::Least {
+    let run = Duration::from_secs_f64(minutes * 60.0);
+    let mut planned = Vec::new();
+    match approvals() {
+        0 => checker::Least {
+            asking: 1,
+            channels: 1,
+            fail_overs: 0,
+        },
+        number => {
+            plan::fail_overs(&mut planned, seed, run);
+            checker::Least {
+                // Emptied streams and failovers lose some alerts before they ask.
+                asking: number - number / 10,
+                channels: 3.min(number),
+                fail_overs: planned.len(),
+            }
+        }
+    }
+}
+
 /// Runs load and faults, waits until all sessions have ended, and reads the facts.
 async fn run(bed: TestBed, gates: Gatekeeper, seed: u64, run: Duration) -> (Facts, Duration) {
     let TestBed {
@@ -112,7 +155,7 @@ async fn run(bed: TestBed, gates: Gatekeeper, seed: u64, run: Duration) -> (Fact
         shared_ledger,
         ..
     } = bed.clone();
-    let end = CancellationToken::new();
+    let (end, decided) = (CancellationToken::new(), CancellationToken::new());
     let everything = Arc::new(Mutex::new(watchers::Everything::new()));
     let reader = tokio::spawn(watchers::read_everything(
         system.nats_url.clone(),
@@ -124,7 +167,11 @@ async fn run(bed: TestBed, gates: Gatekeeper, seed: u64, run: Duration) -> (Fact
     let following = tokio::spawn(watchers::follow(Arc::clone(&system), sessions));
     let began = Instant::now();
     let publishing = tokio::spawn(load::run(bed.clone(), seed, began + run, watched));
-    let planned = plan::faults(seed, run, WORKERS);
+    let deciding = tokio::spawn(people::decide(Arc::clone(&system), seed, decided.clone()));
+    let mut planned = plan::faults(seed, run, WORKERS);
+    if approvals() > 0 {
+        plan::fail_overs(&mut planned, seed, run);
+    }
     let (all, (over, mut overs), idle) =
         (planned.len(), watch::channel(0), CancellationToken::new());
     let settling = async {
@@ -156,6 +203,9 @@ async fn run(bed: TestBed, gates: Gatekeeper, seed: u64, run: Duration) -> (Fact
         settling
     );
     let watched = following.await.expect("the watchers");
+    decided.cancel();
+    let casts = deciding.await.expect("the voters");
+    let pending = people::unrecorded(&system).await;
     for worker in &system.workers {
         worker.end().await;
     }
@@ -174,6 +224,8 @@ async fn run(bed: TestBed, gates: Gatekeeper, seed: u64, run: Duration) -> (Fact
         wrong,
         watched,
         shown,
+        casts,
+        pending,
     };
     (facts(&system, &shared_ledger, read).await, settled)
 }
@@ -185,6 +237,9 @@ struct Read {
     wrong: Vec<String>,
     watched: Vec<facts::Watched>,
     shown: watchers::Everything,
+    casts: Vec<people::Cast>,
+    /// Messages of people that no worker has recorded.
+    pending: u64,
 }
 
 async fn facts(system: &System, shared_ledger: &SharedLedger, read: Read) -> Facts {
@@ -200,6 +255,8 @@ async fn facts(system: &System, shared_ledger: &SharedLedger, read: Read) -> Fac
         wrong,
         mut watched,
         shown,
+        casts,
+        pending,
     } = read;
     let length = |events: &Vec<facts::Event>| u32::try_from(events.len()).unwrap_or(u32::MAX);
     let over = alerts
@@ -240,6 +297,7 @@ async fn facts(system: &System, shared_ledger: &SharedLedger, read: Read) -> Fac
         deaths,
         wrong,
         odd: system.odd.facts(),
+        people: people::read(system, casts, pending),
     }
 }
 
@@ -280,9 +338,17 @@ async fn settle(system: &System, shared_ledger: &SharedLedger) -> Vec<String> {
         ledger.sent.len() - ledger.lost_with_the_stream.len()
     };
     let limit = Instant::now() + SETTLED_WITHIN;
+    let mut quiet = Instant::now();
     loop {
         let number = |sql: &str| system.ask(sql).and_then(|text| text.parse::<usize>().ok());
-        if number(left) == Some(0) && number(known).is_some_and(|known| known >= sent) {
+        if number(left) != Some(0) {
+            quiet = Instant::now();
+        }
+        // The alerts that a failover lost are known from nowhere.
+        let may_be_lost = approvals() > 0 && quiet.elapsed() > QUIET;
+        if number(left) == Some(0)
+            && (may_be_lost || number(known).is_some_and(|known| known >= sent))
+        {
             break;
         }
         if Instant::now() > limit {

@@ -12,6 +12,8 @@ use crate::support::link::Mode;
 const BETWEEN_MS: std::ops::Range<u64> = 700..3200;
 /// Time until the same target may be hit again.
 const REST: Duration = Duration::from_secs(2);
+/// Time in which a standby is made and has everything.
+const COPIED_WITHIN: Duration = Duration::from_secs(5);
 const FIRST_FAULT_DELAY: Duration = Duration::from_secs(2);
 
 /// The service that a link leads to.
@@ -45,6 +47,8 @@ pub(super) enum Fault {
     Kill(Server),
     /// SIGSTOP of a server, then SIGCONT; not for the database.
     Freeze(Server),
+    /// Promotion of a standby that lacks the last commits, and `kill -9` of its primary. Not drawn: see [`fail_overs`].
+    FailOver,
     /// `kill -9` of one backend: the database ends all of them and recovers.
     KillBackend,
     /// Every message of a stream is removed.
@@ -92,6 +96,24 @@ pub(super) fn faults(seed: u64, run: Duration, workers: usize) -> Vec<Planned> {
     planned
 }
 
+/// Adds failovers to a plan: one for each half minute, without another fault of a server beside it.
+pub(super) fn fail_overs(planned: &mut Vec<Planned>, seed: u64, run: Duration) {
+    // Alerts that wait for a free slot would go with the stream, so fewer investigations would ask.
+    planned.retain(|other| other.fault != Fault::Purge(Stream::Alerts));
+    let mut rng = Rng::with_seed(seed ^ 0xfa11);
+    let count = u32::try_from(run.as_secs() / 30).unwrap_or(u32::MAX);
+    for number in 1..=count {
+        let (at, lasts) = (run * number / (count + 1), ms_of(&mut rng, 500..2500));
+        let fault = Fault::FailOver;
+        planned.retain(|other| {
+            let apart = other.at > at + lasts + COPIED_WITHIN || other.at + other.lasts + REST < at;
+            apart || !Target::of(other.fault).overlaps(Target::of(fault))
+        });
+        planned.push(Planned { at, lasts, fault });
+    }
+    planned.sort_by_key(|planned| planned.at);
+}
+
 /// The target of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
@@ -109,7 +131,7 @@ impl Target {
             | Fault::TerminateWorker(n)
             | Fault::KillToolServer(n) => Self::Worker(n),
             Fault::Kill(server) | Fault::Freeze(server) => Self::Server(server),
-            Fault::KillBackend => Self::Server(Server::Database),
+            Fault::KillBackend | Fault::FailOver => Self::Server(Server::Database),
             Fault::Purge(_) | Fault::LoseStreams => Self::Server(Server::Broker),
             Fault::Link(n, server, _) => Self::Link(n, server),
             Fault::WatchLink(_) => Self::WatchLink,
@@ -185,6 +207,7 @@ impl Fault {
             Self::Kill(Server::LlmService) => "kill -9 of the LLM service",
             Self::Freeze(Server::LlmService) => "SIGSTOP of the LLM service",
             Self::Freeze(_) => "SIGSTOP of the broker",
+            Self::FailOver => "failover that loses commits",
             Self::KillBackend => "kill -9 of a database backend",
             Self::Purge(_) => "emptied stream",
             Self::LoseStreams => "broker killed, its disk lost",
@@ -208,6 +231,7 @@ impl fmt::Display for Fault {
             Self::KillToolServer(n) => write!(f, "kill -9 tool server of w{}", n + 1),
             Self::Kill(server) => write!(f, "kill -9 {server}"),
             Self::Freeze(server) => write!(f, "SIGSTOP {server}"),
+            Self::FailOver => write!(f, "failover to a standby without the last commits"),
             Self::KillBackend => write!(f, "kill -9 a database backend"),
             Self::Purge(stream) => write!(f, "purge {}", stream.name()),
             Self::LoseStreams => write!(f, "kill -9 broker, all streams lost"),
@@ -248,5 +272,10 @@ fn the_seed_determines_the_plan_and_ten_minutes_have_two_hundred_faults() {
         let kinds: std::collections::BTreeSet<_> =
             planned.iter().map(|planned| planned.fault.kind()).collect();
         assert!(kinds.len() >= 14, "{seed}: {kinds:?}");
+        let mut lossy = planned.clone();
+        fail_overs(&mut lossy, seed, long);
+        let losses = lossy.iter().filter(|one| one.fault == Fault::FailOver);
+        assert_eq!(losses.count(), 20);
+        assert!(lossy.len() > 150, "{seed}: {}", lossy.len());
     }
 }

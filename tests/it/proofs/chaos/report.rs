@@ -7,10 +7,12 @@ use std::time::Duration;
 use serde_json::Value;
 use tarsy_core::built_in::BuiltInTool;
 
-use super::checker::{GUARANTEES, Violation, repeated};
+use super::checker::{GUARANTEES, Violation, repeated, touched};
 use super::facts::Facts;
 use super::faults::InjectedFault;
 use super::history;
+use super::people;
+use super::plan::Fault;
 use crate::support::figures::Figures;
 
 /// Maximum number of printed histories; others are only named.
@@ -20,6 +22,8 @@ const HISTORIES: usize = 3;
 pub(super) struct Run {
     pub(super) seed: u64,
     pub(super) minutes: f64,
+    /// The command that repeats the run.
+    pub(super) command: String,
     pub(super) workers: usize,
     /// Time from the last fault to the end of the last investigation.
     pub(super) settled: Duration,
@@ -31,18 +35,21 @@ pub(super) fn page(run: &Run, facts: &Facts, violations: &[Violation]) -> String
     let Run {
         seed,
         minutes,
+        command,
         workers,
         settled,
     } = run;
     writeln!(
         page,
-        "\nchaos: {minutes} minutes, seed {seed}, {workers} workers"
+        "\nchaos: {minutes:.2} minutes, seed {seed}, {workers} workers"
     )
     .unwrap();
     faults(&mut page, &facts.faults);
     alerts(&mut page, facts, *settled);
+    touched_sessions(&mut page, facts);
     calls(&mut page, facts);
     agents(&mut page, facts);
+    people::page(&mut page, facts);
     odd(&mut page, facts);
     page.push_str("\n  guarantees (README.md)\n");
     for (number, what) in GUARANTEES {
@@ -71,11 +78,7 @@ pub(super) fn page(run: &Run, facts: &Facts, violations: &[Violation]) -> String
             page.push_str(&history::of(facts, session));
         }
     }
-    writeln!(
-        page,
-        "\n  the same faults and alerts again: ./dev chaos --minutes {minutes} --seed {seed}"
-    )
-    .unwrap();
+    writeln!(page, "\n  the same faults and alerts again: {command}").unwrap();
     page
 }
 
@@ -170,6 +173,18 @@ fn alerts(page: &mut String, facts: &Facts, settled: Duration) {
         )
         .unwrap();
     }
+    let failed_over = facts.faults.iter().any(|one| one.fault == Fault::FailOver);
+    let unknown = facts.ledger.sent.keys().filter(|id| {
+        !facts.alerts.contains_key(id) && !facts.ledger.lost_with_the_stream.contains(id)
+    });
+    let unknown = unknown.count();
+    if failed_over && unknown > 0 {
+        writeln!(
+            page,
+            "             {unknown} went with a failover, with all rows that a worker had written"
+        )
+        .unwrap();
+    }
     writeln!(
         page,
         "  sessions   {}; the last one {:.1} s behind the last fault",
@@ -184,6 +199,19 @@ fn alerts(page: &mut String, facts: &Facts, settled: Duration) {
         facts.deaths.len()
     )
     .unwrap();
+}
+
+/// The sessions whose history a failover may have cut.
+fn touched_sessions(page: &mut String, facts: &Facts) {
+    let number = touched(facts);
+    let all = facts.sessions.len();
+    if number > 0 {
+        writeln!(
+            page,
+            "  lossy      {number} of {all} sessions were judged by the rules for lost commits"
+        )
+        .unwrap();
+    }
 }
 
 /// The uses of the parts of an agent that are switches of its plan.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::odd::OddWorld;
+use super::people;
 use super::system::{ATTEMPTS, LEASE, MAX_ITERATIONS, SLOTS, WRAP_UP, session_timeout};
 use crate::support::process::TARSY;
 
@@ -57,22 +58,22 @@ fn of_reader(tool: &str, step: &str) -> String {
     call_of("reader", tool, step)
 }
 
-fn call_of(server: &str, tool: &str, step: &str) -> String {
+pub(super) fn call_of(server: &str, tool: &str, step: &str) -> String {
     format!("{{call: {{tool: {server}.{tool}, arguments: {{by: '{{execution}}', step: {step}}}}}}}")
 }
 
-fn answer(chunks: &[&str], input: u32) -> String {
+pub(super) fn answer(chunks: &[&str], input: u32) -> String {
     format!(
         "  - {{chunks: [{}], usage: {{input: {input}, cached: 40, output: 21, thinking: 13}}}}\n",
         chunks.join(", ")
     )
 }
 
-fn wait(ms: u32) -> String {
+pub(super) fn wait(ms: u32) -> String {
     format!("{{wait: {ms}ms}}")
 }
 
-fn text(text: &str) -> String {
+pub(super) fn text(text: &str) -> String {
     format!("{{text: {text:?}}}")
 }
 
@@ -88,7 +89,7 @@ const SKILLS: [(&str, &str); 2] = [
     ),
 ];
 
-const END: &str = "Cause: a run of chaos. Evidence: none. Do next: nothing.";
+pub(super) const END: &str = "Cause: a run of chaos. Evidence: none. Do next: nothing.";
 
 fn transcripts() -> Vec<(&'static str, String)> {
     let end = text(END);
@@ -288,11 +289,14 @@ pub(super) fn write(directory: &Path, odd: &OddWorld) -> std::path::PathBuf {
     let (transcripts_in, evidence) = (directory.join("transcripts"), directory.join("evidence"));
     std::fs::create_dir(&transcripts_in).unwrap();
     std::fs::create_dir(&evidence).unwrap();
-    for (number, (mark, rest)) in transcripts().into_iter().enumerate() {
+    let all = transcripts().into_iter().chain(people::recordings());
+    for (number, (mark, rest)) in all.enumerate() {
         let text = format!("name: chaos-{number}\nmatch: {mark}\nprovider_state: true\n{rest}");
         std::fs::write(transcripts_in.join(format!("{number}.yaml")), text).unwrap();
     }
-    std::fs::write(evidence.join("evidence.yaml"), EVIDENCE).unwrap();
+    let tools = format!("{EVIDENCE}{}", people::evidence());
+    std::fs::write(evidence.join("evidence.yaml"), tools).unwrap();
+    people::write_keys(directory);
     std::fs::write(evidence.join("result.txt"), "all is as it was\n").unwrap();
     let skills = directory.join("skills");
     std::fs::create_dir(&skills).unwrap();
@@ -322,7 +326,16 @@ mcp_servers:
     command: {TARSY}
     args: [evidence-server, {evidence}]
     env: {{TARSY_TOOL_CALLS_FILE: {calls}}}
+  guarded:
+    command: {TARSY}
+    args: [evidence-server, {evidence}]
+    env: {{TARSY_TOOL_CALLS_FILE: {calls}}}
+    {guarded}
 agents:
+  asks: {{mcp_servers: [guarded]}}
+  asks-in-text: {{mcp_servers: [guarded], iteration_strategy: react}}
+  waits: {{mcp_servers: [guarded]}}
+  works: {{mcp_servers: [reader]}}
   native: {{}}
   lead: {{agents: [finds, fails]}}
   finds: {{description: Finds it., mcp_servers: [reader]}}
@@ -339,6 +352,9 @@ agent_chains:
   hasty: {{stages: [{{name: look, agents: [{{name: hasty}}]}}]}}
   lead: {{stages: [{{name: look, agents: [{{name: lead}}]}}]}}
   team: {{review: {{when: [always]}}, iteration_timeout: 5s, stages: [{{name: look, agents: [{{name: left}}, {{name: right}}]}}]}}
+  asks: {{stages: [{{name: look, agents: [{{name: asks}}]}}]}}
+  asks-in-text: {{stages: [{{name: look, agents: [{{name: asks-in-text}}]}}]}}
+  squad: {{stages: [{{name: look, agents: [{{name: waits}}, {{name: works}}]}}]}}
   odd: {{stages: [{{name: look, agents: [{{name: odd}}]}}]}}
   odd-react: {{stages: [{{name: look, agents: [{{name: odd-scribe}}]}}]}}
 defaults:
@@ -359,7 +375,9 @@ worker:
   session_timeout: {timeout}s
 dedupe:
   cooldown: 0s
-",
+{approvals}",
+        guarded = people::server(),
+        approvals = people::configuration(directory),
         odd_provider = odd.provider_section(),
         odd_server = odd.server_section(),
         evidence = evidence.display(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex as PlainMutex};
 use std::time::Duration;
 
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use rustix::process::Signal;
 use tokio::sync::Mutex;
 
@@ -15,7 +15,7 @@ use crate::support::gates::Gatekeeper;
 use crate::support::link::{Link, Mode};
 use crate::support::nats::NatsServer;
 use crate::support::postgres::TestDatabase;
-use crate::support::postgres_server::PostgresServer;
+use crate::support::postgres_server::{PostgresServer, Standby};
 use crate::support::process::Tarsy;
 use crate::support::process::ports::free_port;
 
@@ -26,12 +26,20 @@ pub(super) const ATTEMPTS: u32 = 4;
 pub(super) const MAX_ITERATIONS: u32 = 8;
 /// The part of an investigation's time that is kept for its conclusion.
 pub(super) const WRAP_UP: Duration = Duration::from_secs(4);
+/// The delay of the standby: a commit of this age may be missing when the standby is cut off.
+const REPLAYED_WITHIN: Duration = Duration::from_secs(1);
 /// Tries to start a server again, whose port may be taken for a moment.
 const TRIES: u32 = 20;
 
 /// The deadline of an investigation. In a short run it has to come soon after the last fault.
 pub(super) fn session_timeout() -> Duration {
-    Duration::from_secs(if super::minutes() < 1.0 { 15 } else { 40 })
+    let seconds = match super::approvals() {
+        0 if super::minutes() < 1.0 => 15,
+        0 => 40,
+        // They come faster, and wait for a slot.
+        _ => 90,
+    };
+    Duration::from_secs(seconds)
 }
 
 /// All processes and proxies. The database is dropped before its server.
@@ -169,6 +177,19 @@ impl System {
         postgres.kill().await;
         tokio::time::sleep(down).await; // the outage itself
         postgres.restart().await;
+    }
+
+    /// Lets a standby take over that lacks the commits of the last moments, on the same port. Returns the time from
+    /// which commits may be lost; `None`, and does nothing, where no standby can be made.
+    pub(super) async fn fail_over(&self, lost: Duration) -> Option<DateTime<Utc>> {
+        let mut postgres = self.postgres.lock().await;
+        let standby = Standby::of(&postgres).await?;
+        let from = Utc::now() - REPLAYED_WITHIN;
+        standby.cut().await;
+        tokio::time::sleep(lost).await; // the commits that are lost
+        postgres.kill().await;
+        postgres.take_over(standby).await;
+        Some(from)
     }
 
     pub(super) async fn kill_backend(&self) {

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use serde_json::json;
+use tarsy_core::approvals::Channel;
 use tarsy_core::execution::entry::ToolCall;
-use tarsy_core::plan::ToolSpec;
+use tarsy_core::plan::{ApprovalRule, OnTimeout, ToolSpec, WhenResolved};
 use tarsy_engine::ports::{ToolReply, ToolRequest, Tools};
 use tarsy_mask::Mask;
 use tarsy_mcp::{ServerConfig, Servers};
@@ -335,5 +336,52 @@ async fn arguments_that_do_not_fit_the_schema_are_an_answer_and_no_call() {
         server.calls("ok").len() == 2
     })
     .await;
+    servers.close().await;
+}
+
+/// A changing tool whose schema wants a list; a person approves its calls if there is a rule.
+fn restarting(approval: Option<ApprovalRule>) -> ToolSpec {
+    let schema = json!({"type": "object", "properties": {"pods": {"type": "array"}}});
+    ToolSpec {
+        name: "s.ok".to_owned(),
+        original_name: None,
+        description: String::new(),
+        parameters_schema: schema.to_string(),
+        read_only: false,
+        approval,
+    }
+}
+
+#[tokio::test]
+async fn an_approved_call_is_sent_as_it_was_shown_although_its_schema_has_another_reading() {
+    let server = HostileServer::start(&["ok"]).await;
+    let servers = start(vec![server.config("s")]);
+    let hour = 3_600_000;
+    let rule = ApprovalRule {
+        policy: "default".to_owned(),
+        quorum: 1,
+        timeout_ms: hour,
+        valid_for_ms: hour,
+        on_timeout: OnTimeout::Deny,
+        on_resolved: WhenResolved::Withdraw,
+        channels: vec![Channel::Cli],
+        other_person: false,
+    };
+    // What people approved, for example before the reading of arguments changed with a version.
+    let shown = r#"{"pods":"[\"a\"]"}"#;
+    let call = ToolCall {
+        arguments: shown.to_owned(),
+        read_only: false,
+        ..call("ok")
+    };
+    let mut sent = Vec::new();
+    for spec in [restarting(None), restarting(Some(rule))] {
+        let request = ToolRequest::new(&call, LONG).with_spec(Some(&spec));
+        assert_eq!(servers.call(request).await, answered("answer of ok"));
+        server.called("ok", sent.len() + 1).await;
+        let last = server.calls("ok").pop().unwrap();
+        sent.push(last["params"]["arguments"].to_string());
+    }
+    assert_eq!(sent, [r#"{"pods":["a"]}"#, shown]);
     servers.close().await;
 }

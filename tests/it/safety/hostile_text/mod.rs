@@ -164,11 +164,13 @@ fn messages(shape: &Shape, costs: &mut Costs) {
         began_at: None,
         ended_at: None,
         seen_before: None,
+        request: None,
     };
     let key = NotificationKey {
         session: new_id(),
         route: "ops".to_owned(),
         moment: Moment::Ended,
+        request: None,
     };
     let message = Notification {
         about: key.session,
@@ -177,6 +179,7 @@ fn messages(shape: &Shape, costs: &mut Costs) {
         url: None,
         template: None,
         may_repeat: false,
+        stays_in_thread: false,
     };
     let best = |render: fn(&Notification) -> serde_json::Value| {
         processor_time(&|| assert!(render(&message).is_object()))

@@ -55,6 +55,21 @@ fn attempts() -> Vec<Attempt> {
         ),
         attempt("ask a question", Publish("tarsy.questions.high"), "wha"),
         attempt(
+            "ask in a thread of Slack",
+            Publish("tarsy.questions.high.slack"),
+            "whas",
+        ),
+        attempt(
+            "ask beside the subject of Slack",
+            Publish("tarsy.questions.low.slack"),
+            "wha",
+        ),
+        attempt(
+            "ask below the subject of Slack",
+            Publish("tarsy.questions.high.slack.more"),
+            "wha",
+        ),
+        attempt(
             "read alerts as they are queued",
             Subscribe("tarsy.alerts.>"),
             "",
@@ -362,11 +377,11 @@ async fn each_role_may_do_exactly_what_the_table_says() {
         println!("{row}");
     }
     assert_eq!(wrong, Vec::<String>::new());
-    // What was permitted has arrived, and nothing else: 17 alerts, 3 questions, 2 cancel requests (the stream keeps
+    // What was permitted has arrived, and nothing else: 17 alerts, 13 questions, 2 cancel requests (the stream keeps
     // the last one), one of each that only one role may.
     let jetstream = root_jetstream(&server).await;
     for (stream, messages) in [
-        ("TARSY_ALERTS", 20),
+        ("TARSY_ALERTS", 30),
         ("TARSY_TIMELINE", 1),
         ("TARSY_CONTROL", 1),
         ("TARSY_DEAD_LETTERS", 1),

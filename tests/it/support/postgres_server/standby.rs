@@ -109,6 +109,20 @@ impl PostgresServer {
         )
     }
 
+    /// Continues on its port with the data of a standby, which becomes the primary. Its own data is lost.
+    pub(crate) async fn take_over(&mut self, standby: Standby) {
+        let Standby { mut server, link } = standby;
+        self.crash();
+        server.crash();
+        drop(link);
+        std::mem::swap(&mut self.directory, &mut server.directory);
+        self.launch().await;
+        let mut connection = PgConnection::establish(&self.url()).expect("the standby");
+        let promoted =
+            diesel::select(sql::<Bool>("pg_promote()")).get_result::<bool>(&mut connection);
+        assert_eq!(promoted, Ok(true));
+    }
+
     /// Lets commits wait for any standby.
     pub(crate) async fn require_synchronous_replication(&self) {
         let mut connection = PgConnection::establish(&self.url()).expect("the server");

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::fixture::{Asking, OWN, ana, person};
+use crate::support::wait::eventually;
 use crate::web::described::assert_fits;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -66,6 +67,8 @@ async fn the_api_lists_shows_and_decides_as_described() {
     let sent = decide(&ana(), &decision("approve", call), 202).await;
     assert_eq!(sent["recorded"], false);
     let _recorder = asking.recorder().await;
+    // Messages are recorded side by side.
+    eventually("a recorded vote", async || asking.votes() == 1).await;
     let other = decide(&ana(), &decision("approve", &"0".repeat(64)), 409).await;
     assert_eq!(
         (&other["refused"], asking.votes()),

@@ -33,6 +33,9 @@ use crate::sections::notifications::{NotificationRoute, RouteKind};
 /// In seconds. A lease has to last while the notes before it are sent, one a second.
 const TIMEOUT: RangeInclusive<u64> = 5..=60;
 const MAX_NAME_BYTES: usize = 40;
+/// The places of requests in the text of a destination, and the keys of each that hold values.
+const REQUESTS: [&str; 3] = ["", "/find", "/lookup"];
+const VALUES: [&str; 5] = ["with", "headers", "query", "form", "json"];
 const NAME: &str = "at most 40 lower-case letters, digits, - and _";
 
 /// A destination of the file. It is a route of the outbox as those of `notifications` are.
@@ -97,11 +100,12 @@ impl ConfiguredDestination {
             let timeout = NotificationRoute::read_timeout(map, TIMEOUT);
             let destination = read::read(map, base)?;
             left_to_the_user(map, &destination);
+            let kind = RouteKind::Destination(Box::new(destination));
             Some(Self {
                 route: NotificationRoute {
-                    kind: RouteKind::Destination(Box::new(destination)),
+                    timeout: timeout.unwrap_or_else(|| kind.default_timeout()),
+                    kind,
                     filter,
-                    timeout,
                     template: None,
                     started_template: None,
                 },
@@ -113,10 +117,22 @@ impl ConfiguredDestination {
     /// Shows `text` in the place of each parameter, header, and value of a request: an operator may have written a
     /// secret there.
     pub fn hide_values(&mut self, text: &str) {
-        for part in ["", "/find", "/lookup"] {
-            for key in ["with", "headers", "query", "form", "json"] {
+        for part in REQUESTS {
+            for key in VALUES {
                 if let Some(value) = self.written.pointer_mut(&format!("{part}/{key}")) {
                     hide(value, text);
+                }
+            }
+        }
+    }
+
+    /// Shows what `replace` makes of a text in the values of a request, which it gets after the name of the text's key;
+    /// `None` leaves the text.
+    pub fn replace_texts(&mut self, replace: &dyn Fn(&str, &str) -> Option<String>) {
+        for part in REQUESTS {
+            for key in VALUES {
+                if let Some(value) = self.written.pointer_mut(&format!("{part}/{key}")) {
+                    replace_in(key, value, replace);
                 }
             }
         }
@@ -129,8 +145,30 @@ impl ConfiguredDestination {
             RouteKind::SlackWebhook { .. }
             | RouteKind::SlackBot { .. }
             | RouteKind::Teams { .. }
-            | RouteKind::Webhook { .. } => None,
+            | RouteKind::Webhook { .. }
+            | RouteKind::Email(_) => None,
         }
+    }
+}
+
+fn replace_in(name: &str, value: &mut Value, replace: &dyn Fn(&str, &str) -> Option<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                replace_in(name, value, replace);
+            }
+        }
+        Value::Array(items) => {
+            for value in items {
+                replace_in(name, value, replace);
+            }
+        }
+        Value::String(text) => {
+            if let Some(replaced) = replace(name, text) {
+                *text = replaced;
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

@@ -1,13 +1,26 @@
-//! The kinds of routes: Slack, Microsoft Teams, and a generic webhook. The address of a chat is a secret, so it comes
-//! from a file or a variable; both are read again for every message.
+//! The kinds of routes: Slack, Microsoft Teams, a generic webhook, and e-mail. The address of a chat is a secret, so it
+//! comes from a file or a variable; both are read again for every message.
 
+use std::time::Duration;
+
+use serde_json::{Map as Object, Value};
+
+use super::email::EmailRoute;
 use crate::read::reader::Map;
 use crate::secret::SecretSource;
 use crate::sections::destinations::Destination;
+use tarsy_core::notification::Moment;
+use tarsy_core::notification::route::Filter;
 
 const SLACK_API: &str = "https://slack.com/api";
+/// The hosts of Slack's API; answers to clicks go to `hooks.` before them.
+const SLACK_HOSTS: [&str; 2] = ["slack.com", "slack-gov.com"];
 /// The words of `kind`.
-const KINDS: [&str; 3] = ["slack", "teams", "webhook"];
+const KINDS: [&str; 4] = ["slack", "teams", "webhook", "email"];
+/// A provider that needs longer is rather unavailable.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// A mail server may greet late on purpose, and look at the content before it answers.
+const TIMEOUT_OF_EMAIL: Duration = Duration::from_secs(30);
 
 /// The address of a generic webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +34,9 @@ pub enum WebhookAddress {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RouteKind {
     /// An incoming webhook of Slack, which is bound to a channel.
-    SlackWebhook { url: SecretSource },
+    SlackWebhook {
+        url: SecretSource,
+    },
     /// The API of Slack with a bot's token: a thread for each session.
     SlackBot {
         token: SecretSource,
@@ -33,20 +48,48 @@ pub enum RouteKind {
         api_url: String,
     },
     /// A workflow of Microsoft Teams that posts an Adaptive Card.
-    Teams { url: SecretSource },
+    Teams {
+        url: SecretSource,
+    },
     /// JSON for a program.
     Webhook {
         url: WebhookAddress,
         /// Signs the requests.
         secret: Option<SecretSource>,
     },
+    Email(Box<EmailRoute>),
     /// An entry of `destinations`, not of `notifications`.
     Destination(Box<Destination>),
 }
 
 impl RouteKind {
     /// The words of kinds, for metrics.
-    pub const WORDS: [&str; 3] = KINDS;
+    pub const WORDS: [&str; 4] = KINDS;
+
+    /// The filter with the moments that this kind gets without being asked: a bot of Slack changes its message about a
+    /// call once people have decided.
+    pub(super) fn with_updates(&self, mut filter: Filter) -> Filter {
+        let is_bot = matches!(self, Self::SlackBot { .. });
+        if is_bot && filter.on.contains(&Moment::Approval) {
+            filter.on.push(Moment::Decided);
+        }
+        filter
+    }
+
+    /// The beginning of the addresses to which Slack lets this app answer a click, for a bot of Slack: those of the
+    /// cloud that its API belongs to.
+    pub fn answers(&self) -> Option<String> {
+        let Self::SlackBot { api_url, .. } = self else {
+            return None;
+        };
+        let (scheme, rest) = api_url.split_once("://")?;
+        let authority = rest.split('/').next()?;
+        Some(if SLACK_HOSTS.contains(&authority) {
+            format!("https://hooks.{authority}/actions/")
+        } else {
+            format!("{scheme}://{authority}/actions/")
+        })
+    }
 
     /// The word of the kind.
     pub fn as_str(&self) -> &'static str {
@@ -54,6 +97,7 @@ impl RouteKind {
             Self::SlackWebhook { .. } | Self::SlackBot { .. } => "slack",
             Self::Teams { .. } => "teams",
             Self::Webhook { .. } => "webhook",
+            Self::Email(_) => "email",
             Self::Destination(_) => "destination",
         }
     }
@@ -71,6 +115,10 @@ impl RouteKind {
                 };
                 of_url.into_iter().chain(secret).collect()
             }
+            Self::Email(email) => {
+                let login = email.smtp.login.as_ref();
+                login.map(|login| &login.password).into_iter().collect()
+            }
             Self::Destination(destination) => destination.secret.iter().collect(),
         }
     }
@@ -84,7 +132,20 @@ impl RouteKind {
             Self::SlackWebhook { .. }
             | Self::Teams { .. }
             | Self::Webhook { .. }
+            | Self::Email(_)
             | Self::Destination(_) => &[],
+        }
+    }
+
+    /// The time limit of an attempt where the file has none.
+    pub(crate) fn default_timeout(&self) -> Duration {
+        match self {
+            Self::Email(_) => TIMEOUT_OF_EMAIL,
+            Self::SlackWebhook { .. }
+            | Self::SlackBot { .. }
+            | Self::Teams { .. }
+            | Self::Webhook { .. }
+            | Self::Destination(_) => TIMEOUT,
         }
     }
 
@@ -97,6 +158,7 @@ impl RouteKind {
             "teams" => Some(Self::Teams {
                 url: required(map, Keys::URL)?,
             }),
+            "email" => Some(Self::Email(Box::new(EmailRoute::read(map)?))),
             _ => webhook(map),
         }
     }
@@ -128,10 +190,24 @@ impl RouteKind {
                         .map(|secret| Keys::SECRET.for_secret(secret)),
                 );
             }
+            // `nested` has its keys.
+            Self::Email(_) => {}
             // The section of destinations shows it as it was written.
             Self::Destination(_) => {}
         }
         keys
+    }
+
+    /// The keys whose values are no texts, as they are written.
+    pub(super) fn nested(&self) -> Object<String, Value> {
+        match self {
+            Self::Email(email) => email.written(),
+            Self::SlackWebhook { .. }
+            | Self::SlackBot { .. }
+            | Self::Teams { .. }
+            | Self::Webhook { .. }
+            | Self::Destination(_) => Object::new(),
+        }
     }
 }
 
@@ -232,9 +308,9 @@ fn webhook(map: &mut Map<'_>) -> Option<RouteKind> {
 
 /// The two keys that name where a secret is.
 #[derive(Clone, Copy)]
-struct Keys {
-    file: &'static str,
-    variable: &'static str,
+pub(super) struct Keys {
+    pub(super) file: &'static str,
+    pub(super) variable: &'static str,
 }
 
 impl Keys {
@@ -250,8 +326,12 @@ impl Keys {
         file: "secret_file",
         variable: "secret_env",
     };
+    pub(super) const PASSWORD: Self = Self {
+        file: "password_file",
+        variable: "password_env",
+    };
 
-    fn for_secret(self, secret: &SecretSource) -> (&'static str, &str) {
+    pub(super) fn for_secret(self, secret: &SecretSource) -> (&'static str, &str) {
         match secret {
             SecretSource::File(file) => (self.file, file),
             SecretSource::Variable(name) => (self.variable, name),
@@ -278,7 +358,7 @@ pub(crate) fn own_secret(map: &mut Map<'_>) -> Option<SecretSource> {
     secret(map, Keys::SECRET)
 }
 
-fn secret(map: &mut Map<'_>, keys: Keys) -> Option<SecretSource> {
+pub(super) fn secret(map: &mut Map<'_>, keys: Keys) -> Option<SecretSource> {
     let file = map.get(keys.file);
     let variable = map.get(keys.variable);
     if let (Some(_), Some(variable)) = (&file, &variable) {

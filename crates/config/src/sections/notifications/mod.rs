@@ -1,5 +1,6 @@
 //! `notifications`: where messages about investigations go, and which of them each route gets.
 
+mod email;
 mod kind;
 
 use std::ops::RangeInclusive;
@@ -10,6 +11,7 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
+pub use self::email::{EmailRoute, Smtp, SmtpLogin, SmtpTls};
 pub(crate) use self::kind::own_secret;
 pub use self::kind::{RouteKind, WebhookAddress};
 use crate::read::reader::{Field, Map};
@@ -19,9 +21,6 @@ use tarsy_core::notification::Moment;
 use tarsy_core::notification::route::Filter;
 use tarsy_core::notification::summary::Outcome;
 use tarsy_core::notification::template::Template;
-
-/// A provider that needs longer is rather unavailable.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A route: a chat or a program that learns about investigations.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,10 +43,11 @@ impl NotificationRoute {
             let timeout = Self::read_timeout(map, 1..=60);
             let template = read_template(map, "template");
             let started_template = read_template(map, "started_template");
+            let kind = RouteKind::read(map)?;
             Some(Self {
-                kind: RouteKind::read(map)?,
-                filter,
-                timeout,
+                timeout: timeout.unwrap_or_else(|| kind.default_timeout()),
+                filter: kind.with_updates(filter),
+                kind,
                 template,
                 started_template,
             })
@@ -56,7 +56,9 @@ impl NotificationRoute {
 
     /// The keys that say which notifications a route gets.
     pub(crate) fn read_filter(map: &mut Map<'_>, chains: &[String]) -> Filter {
-        let on = map.list("when", |field| field.choice(&Moment::ALL, Moment::as_str));
+        let on = map.list("when", |field| {
+            field.choice(&Moment::OF_ROUTES, Moment::as_str)
+        });
         Filter {
             on: on
                 .filter(|moments| !moments.is_empty())
@@ -73,9 +75,8 @@ impl NotificationRoute {
         }
     }
 
-    pub(crate) fn read_timeout(map: &mut Map<'_>, secs: RangeInclusive<u64>) -> Duration {
-        let timeout = map.get("timeout").and_then(|field| field.duration(secs));
-        timeout.unwrap_or(DEFAULT_TIMEOUT)
+    pub(crate) fn read_timeout(map: &mut Map<'_>, secs: RangeInclusive<u64>) -> Option<Duration> {
+        map.get("timeout").and_then(|field| field.duration(secs))
     }
 }
 
@@ -109,6 +110,13 @@ pub(crate) fn schema(_: &mut SchemaGenerator) -> Schema {
         "api_url": {"type": "string", "description": "The API of another cloud of Slack."},
         "secret_file": {"type": "string", "description": "The file with the secret that signs requests."},
         "secret_env": {"type": "string", "description": "The variable with the secret that signs requests."},
+        "smtp": {
+            "type": "object",
+            "description": "The server that takes the e-mail.",
+            "properties": smtp_keys()
+        },
+        "from": {"type": "string", "description": "The sender of an e-mail: an address, or Name <address>."},
+        "to": {"type": "array", "items": {"type": "string"}, "description": "The recipients of an e-mail."},
         "template": {"type": "string", "description": "The words about an ended investigation."},
         "started_template": {"type": "string", "description": "The words about one that begins."}
     });
@@ -118,10 +126,26 @@ pub(crate) fn schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "object", "additionalProperties": {"type": "object", "properties": keys}})
 }
 
+fn smtp_keys() -> Value {
+    json!({
+        "host": {"type": "string", "x-required": "", "description": "The name or address of the server."},
+        "port": {"type": "integer", "minimum": 1, "maximum": 65535, "description": "By default 465, 587 or 25, as tls says."},
+        "tls": {
+            "enum": SmtpTls::ALL.map(SmtpTls::as_str).to_vec(),
+            "description": "required: from the first byte, the default at port 465. starttls: the default elsewhere."
+        },
+        "allow_plaintext": {"type": "boolean", "description": "Permits tls: none to other hosts, without a password."},
+        "username": {"type": "string", "description": "The name for the server."},
+        "password_file": {"type": "string", "description": "The file with the password."},
+        "password_env": {"type": "string", "description": "The variable with the password."},
+        "ca_file": {"type": "string", "description": "Authorities in PEM, beside those of the system."}
+    })
+}
+
 /// The keys that destinations have, too.
 pub(crate) fn filter_keys() -> Value {
     let words = |words: Vec<&str>, description: &str| json!({"type": "array", "items": {"enum": words}, "description": description});
-    let moments = Moment::ALL.map(Moment::as_str).to_vec();
+    let moments = Moment::OF_ROUTES.map(Moment::as_str).to_vec();
     let severities = Severity::ALL.map(Severity::as_str).to_vec();
     let outcomes = Outcome::ALL.map(Outcome::as_str).to_vec();
     json!({
@@ -154,7 +178,16 @@ impl Serialize for NotificationRoute {
         for (key, text) in kind.keys() {
             map.serialize_entry(key, &text.to_owned().form())?;
         }
-        map.serialize_entry("when", &words(&filter.on, Moment::as_str))?;
+        for (key, value) in kind.nested() {
+            map.serialize_entry(&key, &value)?;
+        }
+        let listed: Vec<Moment> = filter
+            .on
+            .iter()
+            .copied()
+            .filter(|moment| Moment::OF_ROUTES.contains(moment))
+            .collect();
+        map.serialize_entry("when", &words(&listed, Moment::as_str))?;
         let lists = [
             (
                 "thread_channels",

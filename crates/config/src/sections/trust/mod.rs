@@ -1,9 +1,15 @@
-//! `receive`, a chain's `questions`, and `runbooks` in another file: how far input from outside is trusted.
+//! `receive` with its Slack app, a chain's `questions`, and `runbooks` in another file: how far input from outside is
+//! trusted.
 
 pub(crate) mod runbooks;
+mod slack;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+
+pub use self::slack::SlackApp;
+use crate::read::reader::Field;
+use crate::write::is_default;
 
 /// The headers that a webhook may set. `Tarsy-Parent-Id` is not among them, because a webhook is never a question.
 pub const RECEIVE_HEADERS: [&str; 11] = [
@@ -36,6 +42,17 @@ pub struct Receive {
     /// The number of connections that one address may open. A proxy in front of the receiver is one address.
     #[schemars(range(min = 1, max = 65_536))]
     pub connections_per_address: u32,
+    /// The Slack app whose buttons and mentions `tarsy receive --slack-only` accepts.
+    #[serde(skip_serializing_if = "is_default")]
+    pub slack: Option<SlackApp>,
+}
+
+impl Receive {
+    pub(crate) fn check(&mut self, field: &Field<'_>) {
+        if let (Some(app), Some(field)) = (&self.slack, field.get("slack")) {
+            app.check(&field);
+        }
+    }
 }
 
 fn receive_headers(_: &mut SchemaGenerator) -> Schema {
@@ -53,6 +70,7 @@ impl Default for Receive {
             headers,
             connections: 512,
             connections_per_address: 256,
+            slack: None,
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::plan::OnTimeout;
 pub(super) use self::after_wait::after_wait;
 pub use self::limits::{MAX_AGE, MAX_OF_ANSWER, MAX_OF_SESSION, RequestLimits};
 pub use self::request::origins;
-pub use self::words::CHANGES_FROZEN;
+pub use self::words::{CHANGES_FROZEN, DENIED};
 
 /// The entries that ask about every open call that needs a person, in one checkpoint. `faults` are those that only the
 /// engine knows, by call id: such a call gets its fact, and its result once no call before it is without one. Without

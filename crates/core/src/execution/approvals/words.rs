@@ -9,6 +9,9 @@ use crate::readable::format;
 /// The result of any changing call while operators have frozen all changes.
 pub const CHANGES_FROZEN: &str = "not sent: operators have frozen all changes.";
 
+/// The begin of the result of a call that a person denied, without a prefix.
+pub const DENIED: &str = "not sent: a person denied this call.";
+
 const INSTEAD: &str =
     "Do not make it in another form. Go on without it, or say in your answer what should be done.";
 
@@ -24,7 +27,7 @@ pub(super) fn refusal(plan: &AgentPlan, call: &ToolCall, ended: &ApprovalEnded) 
         .and_then(|tool| tool.approval.as_ref());
     match ended.outcome {
         ApprovalOutcome::Approved => String::new(),
-        ApprovalOutcome::Denied => format!("not sent: a person denied this call. {INSTEAD}"),
+        ApprovalOutcome::Denied => format!("{DENIED} {INSTEAD}"),
         ApprovalOutcome::DeniedSession => format!(
             "not sent: a person has denied every call of {} in this investigation.",
             plan.shown(&call.tool)

@@ -10,31 +10,24 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
 use super::acknowledgement::{Acknowledgement, jittered};
 use super::heartbeat::with_heartbeat;
-use super::settle::{Settled, settle};
-use super::timeline::{Timeline, accepts_again};
-use crate::backoff::Backoff;
+use super::settle::{SettleError, Settled, settle};
+use super::timeline::Timeline;
+use super::turns::Turns;
 use crate::ports::{BrokerUnavailable, Delivery};
 use crate::world::{Ports, World};
 use tarsy_core::ids::SessionId;
 
-/// Settlements that are tried at the same time.
-const MAX_CONCURRENT: usize = 16;
 /// Messages that wait here.
 const MAX_WAITING: usize = 1_000;
 /// A message beyond [`MAX_WAITING`] is redelivered after this time.
 const NO_ROOM_DELAY: Duration = Duration::from_secs(60);
-/// The time between two tries of one settlement.
-const BACKOFF: Backoff = Backoff {
-    first: Duration::from_secs(1),
-    max: Duration::from_secs(30),
-};
 /// Events may still follow: the message is redelivered after this time.
 const NOT_OVER_DELAY: Duration = Duration::from_secs(2);
 
@@ -43,9 +36,7 @@ const NOT_OVER_DELAY: Duration = Duration::from_secs(2);
 pub struct Settler<W: World> {
     ports: Arc<Ports<W>>,
     lease: Duration,
-    timeline: watch::Receiver<Timeline>,
-    drain: CancellationToken,
-    turns: Semaphore,
+    turns: Turns,
     /// The sessions that wait, each with its latest message, if it has one.
     waiting: Mutex<HashMap<SessionId, Option<Arc<W::Delivery>>>>,
     tasks: TaskTracker,
@@ -63,9 +54,7 @@ impl<W: World> Settler<W> {
         Self {
             ports,
             lease,
-            timeline,
-            drain,
-            turns: Semaphore::new(MAX_CONCURRENT),
+            turns: Turns::new(timeline, drain),
             waiting: Mutex::default(),
             tasks: TaskTracker::new(),
         }
@@ -123,35 +112,15 @@ impl<W: World> Settler<W> {
     }
 
     async fn until_settled(&self, id: SessionId) -> Acknowledgement {
-        let mut timeline = self.timeline.clone();
-        let mut tries = 0_u32;
-        loop {
-            // A change of the timeline during this try counts for the next one.
-            timeline.mark_unchanged();
-            let turn = tokio::select! {
-                turn = self.turns.acquire() => turn,
-                () = self.drain.cancelled(), if tries > 0 => return Acknowledgement::Nak(Duration::ZERO),
-            };
-            match settle(&self.ports, id).await {
-                Ok(Settled::Done(dead)) => {
-                    return dead.map_or(Acknowledgement::Ack, Acknowledgement::Term);
-                }
-                Ok(Settled::NotOver) => return Acknowledgement::Nak(jittered(NOT_OVER_DELAY)),
-                Err(error) if tries == 0 => {
-                    tracing::warn!(session_id = %id, "session not settled yet: {error}")
-                }
-                Err(error) => {
-                    tracing::debug!(session_id = %id, tries, "session not settled yet: {error}")
-                }
-            }
-            // A settlement that waits must not hold up the others.
-            drop(turn);
-            tokio::select! {
-                () = self.drain.cancelled() => return Acknowledgement::Nak(Duration::ZERO),
-                () = tokio::time::sleep(jittered(BACKOFF.ceiling(tries))) => {} // pacing of tries
-                () = accepts_again(&mut timeline) => {}
-            }
-            tries = tries.saturating_add(1);
+        self.turns
+            .until_done(id, "session not settled yet", || self.settle(id))
+            .await
+    }
+
+    async fn settle(&self, id: SessionId) -> Result<Acknowledgement, SettleError> {
+        match settle(&self.ports, id).await? {
+            Settled::Done(dead) => Ok(dead.map_or(Acknowledgement::Ack, Acknowledgement::Term)),
+            Settled::NotOver => Ok(Acknowledgement::Nak(jittered(NOT_OVER_DELAY))),
         }
     }
 

@@ -119,6 +119,7 @@ impl<T: Tools> SessionPlanner<T> {
             limit,
             retry_of: retry_of(received),
             thread: None,
+            answer_route: None,
         })
     }
 

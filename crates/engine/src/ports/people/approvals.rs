@@ -124,11 +124,29 @@ pub struct AskedApproval {
     pub channels: Vec<&'static str>,
 }
 
+/// The end of a request in the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClosedAs {
+    Outcome(ApprovalOutcome),
+    /// A loss of commits took its end and the start of its call, which may have been sent.
+    Lost,
+}
+
+impl ClosedAs {
+    /// The word in the store.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Outcome(outcome) => outcome.as_str(),
+            Self::Lost => "lost",
+        }
+    }
+}
+
 /// A request that a checkpoint closes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClosedApproval {
     pub call_id: String,
-    pub outcome: ApprovalOutcome,
+    pub closed_as: ClosedAs,
     /// The session's event number in the snapshot on which an end rests that no person made; the checkpoint is refused
     /// ([`StoreError::Undecided`]) if it has changed.
     pub seen: Option<u32>,

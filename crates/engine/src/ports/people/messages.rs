@@ -44,10 +44,16 @@ pub enum Proof {
     Unreadable(String),
 }
 
-/// Names the groups of a person at a channel that the message does not name: the user groups of Slack.
+/// Names the groups of a person at a channel that the message does not name, the user groups of Slack, and answers
+/// them there.
 pub trait ChannelGroups: Send + Sync + 'static {
-    /// The groups of `approvers` to which the account belongs, by the names of the configuration.
-    fn groups_of(&self, account: &str) -> impl Future<Output = Groups> + Send;
+    /// The groups among `wanted` to which the account belongs, by the names of the configuration.
+    fn groups_of(&self, account: &str, wanted: &[String]) -> impl Future<Output = Groups> + Send;
+
+    /// Answers a person at an address that their message names. An answer that gets lost is not repeated.
+    fn answer(&self, _address: &str, _text: &str) -> impl Future<Output = ()> + Send {
+        async {}
+    }
 }
 
 /// The answer about the groups of an account.
@@ -65,7 +71,7 @@ pub enum Groups {
 pub struct NoChannelGroups;
 
 impl ChannelGroups for NoChannelGroups {
-    async fn groups_of(&self, _account: &str) -> Groups {
+    async fn groups_of(&self, _account: &str, _wanted: &[String]) -> Groups {
         Groups::NotAsked
     }
 }

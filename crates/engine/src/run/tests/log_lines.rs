@@ -1,54 +1,13 @@
 //! Tests of the lines in the log: each has the ids of its session and execution, also without spans.
 
-use parking_lot::Mutex;
-use std::io::Write;
-use std::sync::Arc;
-
-use tracing::subscriber::DefaultGuard;
-use tracing_subscriber::layer::SubscriberExt as _;
-
 use super::{control, run};
 use crate::run::instruments::{self, Ids};
+use crate::testing::written::Written;
 use crate::testing::{Scene, Turn};
 use tarsy_core::execution::entry::Entry;
 use tarsy_core::execution::state::State;
 use tarsy_core::ids::ExecutionId;
 use tarsy_core::plan::Strategy;
-
-#[derive(Clone, Default)]
-struct Written(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Written {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Written {
-    /// Captures the log of this thread while the guard lives.
-    fn begin() -> (Self, DefaultGuard) {
-        let written = Self::default();
-        let target = written.clone();
-        let layer = tracing_subscriber::fmt::layer()
-            .with_ansi(false)
-            .with_writer(move || target.clone());
-        let guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(layer));
-        (written, guard)
-    }
-
-    /// The lines with this message.
-    fn lines(&self, message: &str) -> Vec<String> {
-        let text = String::from_utf8(self.0.lock().clone()).unwrap();
-        text.lines()
-            .filter(|line| line.contains(message))
-            .map(ToOwned::to_owned)
-            .collect()
-    }
-}
 
 fn assert_all(line: &str, parts: &[&str]) {
     assert!(parts.iter().all(|part| line.contains(part)), "{line}");

@@ -5,6 +5,7 @@
 //! again finds its id, so a worker may die at any point. A decision that waits for longer than its approval may be
 //! valid is refused: its age is that of its message, by the clock of the stream.
 
+mod answer;
 mod message;
 mod rights;
 mod verdicts;
@@ -23,10 +24,12 @@ use self::rights::Identity;
 use crate::backoff::Backoff;
 use crate::ports::{
     ChannelGroups, Delivery, Freeze, FreezeChange, Groups, IdleAlert, PeopleMessage,
-    PeopleMessages, Proof, Queue, RecordVerdict, StoreError, Vote, VoteRecord, Votes,
+    PeopleMessages, Proof, Queue, RecordVerdict, RequestFacts, StoreError, Vote, VoteRecord, Votes,
+    WakeCause,
 };
+use crate::run::instruments;
 use tarsy_config::Approvals;
-use tarsy_core::approvals::{Choice, FreezeWord, PeopleSubject, Refusal, Topic};
+use tarsy_core::approvals::{Choice, FreezeWord, PeopleSubject, Refusal, Sender, Topic};
 use tarsy_mask::Mask;
 
 pub use self::message::{MAX_GROUPS, is_name};
@@ -135,6 +138,27 @@ impl<S: Votes + RecordVerdict, Q: Queue, G: ChannelGroups> Recorder<S, Q, G> {
         }
     }
 
+    /// The groups of the policy to which the person belongs, as their channel knows.
+    async fn groups_of(&self, facts: &RequestFacts, claimant: &Claimant) -> Groups {
+        let policy = self.approvals.policies.get(&facts.policy);
+        let wanted = policy.map_or(&[][..], |policy| policy.approvers.as_slice());
+        self.groups.groups_of(&claimant.account, wanted).await
+    }
+
+    /// Answers a person in Slack. Another channel has no address, and a wrong signature is no message of the person.
+    async fn reply<D: Delivery>(
+        &self,
+        message: &PeopleMessage<D>,
+        address: Option<&str>,
+        text: &str,
+    ) {
+        let sender = message.address.as_ref().map(|subject| &subject.sender);
+        let is_answered = sender == Some(&Sender::Slack) && message.proof != Proof::Invalid;
+        if is_answered && let Some(address) = address {
+            self.groups.answer(address, text).await;
+        }
+    }
+
     async fn decide<D: Delivery>(&self, message: &PeopleMessage<D>, read: ReadDecision) -> Handled {
         let Some(id) = message.id else {
             return malformed(message, Malformed::Id);
@@ -146,13 +170,16 @@ impl<S: Votes + RecordVerdict, Q: Queue, G: ChannelGroups> Recorder<S, Q, G> {
                 refuse(Refusal::Unknown.as_str());
                 tracing::warn!(target: "tarsy::audit", request = %read.request, channel = channel.as_str(),
                     account = read.claimant.account, "decision refused: no such request");
+                let text = answer::refused(Refusal::Unknown);
+                self.reply(message, read.message.response_url.as_deref(), text)
+                    .await;
                 return Handled::Done;
             }
             Err(error) => return self.not_recorded(message, &error),
         };
         let rights = self.rights();
         let asked = if rights.needs_groups(&facts, &read.claimant) {
-            Some(self.groups.groups_of(&read.claimant.account).await)
+            Some(self.groups_of(&facts, &read.claimant).await)
         } else {
             None
         };
@@ -188,7 +215,17 @@ impl<S: Votes + RecordVerdict, Q: Queue, G: ChannelGroups> Recorder<S, Q, G> {
             age: age.unwrap_or_default(),
         };
         match self.store.record_vote(vote.clone()).await {
-            Ok(record) => self.recorded(message, &vote, record).await,
+            Ok(record) => {
+                let text = answer::words(&vote, &record);
+                let is_new = !record.is_repeated;
+                let handled = self.recorded(message, &vote, record).await;
+                // A message that comes again was answered before, or its answer got lost.
+                if is_new {
+                    self.reply(message, read.message.response_url.as_deref(), text)
+                        .await;
+                }
+                handled
+            }
             Err(error) => self.not_recorded(message, &error),
         }
     }
@@ -250,7 +287,7 @@ impl<S: Votes + RecordVerdict, Q: Queue, G: ChannelGroups> Recorder<S, Q, G> {
                 return Handled::Again;
             }
         };
-        metrics::counter!("tarsy_sessions_woken_total", "cause" => "decision").increment(1);
+        instruments::session_woken(WakeCause::Decision);
         tracing::info!(session_id = %id, sequence, "session woken by a decision");
         match self.store.record_requeue(id, sequence).await {
             Ok(()) => Handled::Done,

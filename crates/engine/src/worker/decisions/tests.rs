@@ -438,6 +438,7 @@ fn waking(subject: &str) -> VoteRecord {
             headers: json!({}),
             body: Some(Vec::new()),
             stream_sequence: 1,
+            woken_by: Some(WakeCause::Decision),
         }),
     }
 }
@@ -540,4 +541,57 @@ async fn every_message_that_arrives_is_answered_until_the_worker_ends() {
     }
     end.cancel();
     running.await.unwrap();
+}
+
+/// Keeps what it answers.
+#[derive(Default)]
+struct FakeSlack {
+    answers: Mutex<Vec<String>>,
+}
+
+impl ChannelGroups for FakeSlack {
+    async fn groups_of(&self, _account: &str, _wanted: &[String]) -> Groups {
+        Groups::Known(Vec::new())
+    }
+
+    async fn answer(&self, address: &str, text: &str) {
+        self.answers.lock().push(format!("{address}: {text}"));
+    }
+}
+
+#[tokio::test]
+async fn only_a_person_in_slack_is_answered_and_only_after_the_vote_is_recorded() {
+    let mut scene = Scene::new();
+    let clicked = edited(
+        &decision(),
+        &json!({"verdict": "deny", "by": {"name": "U7"}, "response_url": "https://hooks.slack.com/actions/T1"}),
+    );
+    let slack = "tarsy.decisions.slack.SESSION";
+    let clicks = scene.message(slack, &clicked);
+    let forged = PeopleMessage {
+        proof: Proof::Invalid,
+        ..scene.message(slack, &clicked)
+    };
+    let web = scene.message("tarsy.decisions.web.SESSION", &clicked);
+    let recorder = Recorder {
+        store: Arc::clone(&scene.recorder.store),
+        queue: Arc::clone(&scene.recorder.queue),
+        groups: FakeSlack::default(),
+        mask: scene.recorder.mask.clone(),
+        approvals: scene.recorder.approvals.clone(),
+        drills: Drills::Refuse,
+    };
+    let judged = json!({"v": 1, "verdict": "right", "by": {"name": "U7"}, "response_url": "https://hooks.slack.com/actions/T2"});
+    let judged = scene.message("tarsy.verdicts.slack.SESSION", &judged);
+    for message in [clicks, forged, web, judged] {
+        recorder.answer(message).await;
+        assert_eq!(scene.answers.try_recv(), Ok("ack"));
+    }
+    assert_eq!(scene.votes().len(), 3);
+    let answers = recorder.groups.answers.lock().clone();
+    let expected = [
+        "https://hooks.slack.com/actions/T1: Not counted: this policy takes no decisions from Slack.",
+        "https://hooks.slack.com/actions/T2: Recorded. The newest verdict about an investigation counts.",
+    ];
+    assert_eq!(answers, expected);
 }

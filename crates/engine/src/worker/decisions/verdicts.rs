@@ -2,7 +2,7 @@
 
 use super::message::{self, Malformed};
 use super::rights::Judged;
-use super::{Handled, Recorder, UNDECIDED_LIMIT, age, malformed, refuse, undecided};
+use super::{Handled, Recorder, UNDECIDED_LIMIT, age, answer, malformed, refuse, undecided};
 use crate::ports::{
     ChannelGroups, Delivery, NewVerdict, PeopleMessage, Queue, RecordVerdict, VerdictRecord,
     VerdictRefusal, Votes,
@@ -37,6 +37,12 @@ impl<S: Votes + RecordVerdict, Q: Queue, G: ChannelGroups> Recorder<S, Q, G> {
                 refuse(refusal.as_str());
                 tracing::warn!(target: "tarsy::audit", session_id = %session, account = claimant.account,
                     channel = claimant.channel.as_str(), refused = refusal.as_str(), "verdict refused");
+                self.reply(
+                    message,
+                    read.response_url.as_deref(),
+                    answer::refused(refusal),
+                )
+                .await;
                 return Handled::Done;
             }
         }
@@ -54,6 +60,12 @@ impl<S: Votes + RecordVerdict, Q: Queue, G: ChannelGroups> Recorder<S, Q, G> {
         match self.store.record_verdict(verdict.clone()).await {
             Ok(record) => {
                 judged(&verdict, &record);
+                self.reply(
+                    message,
+                    read.response_url.as_deref(),
+                    answer::to_verdict(&record),
+                )
+                .await;
                 Handled::Done
             }
             Err(error) => self.not_recorded(message, &error),

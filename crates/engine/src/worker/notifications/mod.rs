@@ -16,7 +16,10 @@ use crate::ports::{
     Arrival, DueNotification, NotificationClaim, NotificationResult, Notifications, Notifier,
     ProviderAnswer,
 };
+use tarsy_core::approvals::RequestId;
+use tarsy_core::notification::request::Request;
 use tarsy_core::notification::route::Filter;
+use tarsy_core::notification::summary::Summary;
 use tarsy_core::notification::template::Template;
 use tarsy_core::notification::{Moment, Notification};
 use tarsy_core::public_url::PublicUrl;
@@ -150,6 +153,12 @@ impl<S: Notifications, N: Notifier> RouteSender<S, N> {
         attempt.pause
     }
 
+    /// Whether the route wants a notification. A message that has asked loses its buttons, also if the alert has
+    /// changed since.
+    fn wants(&self, moment: Moment, summary: &Summary) -> bool {
+        moment == Moment::Decided || self.route.filter.accepts(moment, summary)
+    }
+
     async fn attempt(&self, due: DueNotification) -> Attempt {
         let DueNotification {
             key,
@@ -157,19 +166,30 @@ impl<S: Notifications, N: Notifier> RouteSender<S, N> {
             in_doubt,
             waited,
             thread,
+            asked_in,
             about,
             summary,
             ..
         } = due;
-        if !self.route.filter.accepts(key.moment, &summary) {
+        // A person waits in the thread for the answer, whatever the route filters.
+        let is_answer = asked_in.is_some() && key.moment == Moment::Ended;
+        let is_wanted = is_answer || self.wants(key.moment, &summary);
+        // One that may have arrived is searched, because its buttons have to go.
+        if !is_wanted || !in_doubt && is_settled(key.moment, &summary) {
             return Attempt::new("filtered", NotificationResult::Filtered);
         }
         let template = match key.moment {
             Moment::Started => self.route.started_template.clone(),
             Moment::Ended => self.route.template.clone(),
-            Moment::Covered => None,
+            Moment::Covered | Moment::Approval | Moment::Decided => None,
         };
-        let url = self.public_url.as_ref().map(|url| url.session(about));
+        let url = self.public_url.as_ref().map(|url| match key.request {
+            Some(event) => url.approval(RequestId {
+                session: about,
+                event,
+            }),
+            None => url.session(about),
+        });
         let session = key.session;
         let message = Notification {
             key,
@@ -178,8 +198,9 @@ impl<S: Notifications, N: Notifier> RouteSender<S, N> {
             url,
             template,
             may_repeat: in_doubt,
+            stays_in_thread: is_answer,
         };
-        match self.notifier.send(message, thread).await {
+        match self.notifier.send(message, thread.or(asked_in)).await {
             ProviderAnswer::Accepted { receipt } => Attempt::new(
                 if in_doubt { "repeated" } else { "sent" },
                 NotificationResult::Sent { receipt },
@@ -220,6 +241,16 @@ impl<S: Notifications, N: Notifier> RouteSender<S, N> {
                 }
             }
         }
+    }
+}
+
+/// Whether a message about a request has no use any more: all was decided before it was sent, or the request is gone.
+fn is_settled(moment: Moment, summary: &Summary) -> bool {
+    let request = summary.request.as_ref();
+    match moment {
+        Moment::Approval => !request.is_some_and(Request::is_open),
+        Moment::Decided => request.is_none(),
+        Moment::Started | Moment::Ended | Moment::Covered => false,
     }
 }
 

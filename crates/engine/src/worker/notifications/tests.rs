@@ -76,12 +76,14 @@ fn due() -> DueNotification {
             session: SessionId(Uuid::nil()),
             route: "on-call".to_owned(),
             moment: Moment::Ended,
+            request: None,
         },
         lease: Uuid::nil(),
         attempts: 1,
         in_doubt: false,
         waited: Duration::ZERO,
         thread: None,
+        asked_in: None,
         about: SessionId(Uuid::nil()),
         summary: Summary {
             outcome: Some(Outcome::Completed),
@@ -166,6 +168,47 @@ async fn a_message_is_sent_with_the_doubt_of_its_row_and_recorded_with_its_recei
     };
     assert_eq!(scenario.recorded(), [sent.clone(), sent]);
     assert_eq!(*scenario.provider.repeats.lock(), [false, true]);
+}
+
+fn about_request(moment: Moment, outcome: Option<&str>) -> DueNotification {
+    let request = serde_json::json!({
+        "event": 42, "tool": "k8s.restart", "policy": "default", "arguments": "{}", "call": "ab".repeat(32), "why": "",
+        "quorum": 1, "channels": ["slack"], "updates": 0, "expires_at": "2026-11-30T14:03:00Z", "outcome": outcome,
+        "is_over": false,
+    });
+    let mut due = due();
+    due.key.moment = moment;
+    due.key.request = Some(42);
+    due.summary.request = serde_json::from_value(request).unwrap();
+    due
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_was_decided_before_its_message_is_filtered_and_its_end_is_sent() {
+    let gone = DueNotification {
+        summary: Summary::default(),
+        ..about_request(Moment::Decided, None)
+    };
+    let due = vec![
+        about_request(Moment::Approval, None),
+        about_request(Moment::Approval, Some("approved")),
+        about_request(Moment::Decided, Some("approved")),
+        gone,
+        // It may have arrived, so its provider searches it.
+        DueNotification {
+            in_doubt: true,
+            ..about_request(Moment::Approval, Some("approved"))
+        },
+    ];
+    let scenario = Scenario::run(accepted(), Filter::default(), due).await;
+    let sent = NotificationResult::Sent {
+        receipt: Some("1.2".to_owned()),
+    };
+    let filtered = NotificationResult::Filtered;
+    assert_eq!(
+        scenario.recorded(),
+        [sent.clone(), filtered.clone(), sent.clone(), filtered, sent]
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -268,5 +311,31 @@ async fn a_message_is_given_up_when_it_is_refused_or_too_old() {
     assert_eq!(
         scenario.recorded(),
         [NotificationResult::GivenUp { reason }]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_in_a_thread_is_sent_whatever_the_route_filters() {
+    let failures = Filter {
+        outcomes: vec![Outcome::Failed],
+        chains: vec!["another".to_owned()],
+        ..Filter::default()
+    };
+    let answer = DueNotification {
+        asked_in: Some("C1/1700000000.000100".to_owned()),
+        ..due()
+    };
+    let scenario = Scenario::run(accepted(), failures, vec![due(), answer]).await;
+    let mut recorded = scenario.recorded();
+    recorded.sort_by_key(|result| *result == NotificationResult::Filtered);
+    assert!(
+        matches!(
+            recorded.as_slice(),
+            [
+                NotificationResult::Sent { .. },
+                NotificationResult::Filtered
+            ]
+        ),
+        "{recorded:?}"
     );
 }

@@ -15,6 +15,7 @@ use crate::delivery::dispatcher::Dispatcher;
 use crate::delivery::settle::{SettleError, Settled, settle};
 use crate::ports::{
     Claim, Claimed, DeadReason, IdleAlert, Queue, Refusal, Sessions, StoreError, Sweep, Swept,
+    WakeCause,
 };
 use crate::run::control::Interrupted;
 use crate::run::early_end::end_early;
@@ -274,15 +275,35 @@ impl<W: World> Sweeper<W> {
             return Ok(());
         }
         if alert.body.is_none() {
-            tracing::debug!(session_id = %id, "lost message not queued again: its body is not stored");
+            tracing::debug!(session_id = %id, "alert not queued again: its body is not stored");
             return Ok(());
         }
         // Queued before it is recorded: a worker that dies in between leaves a message too many, and not one too few.
         let sequence = ports.queue.requeue(&alert).await?;
-        metrics::counter!("tarsy_sweeps_total", "found" => "requeued").increment(1);
-        tracing::warn!(session_id = %id, sequence, "lost message queued again");
+        report_requeued(&alert, sequence);
         ports.sessions.requeued(id, sequence).await?;
         Ok(())
+    }
+}
+
+/// Counts and logs a message that was queued again. A session that waited for people has none: its expiry and the
+/// resolution of its alert are left to the sweeper, and only a decision is queued by the worker that records it.
+fn report_requeued(alert: &IdleAlert, sequence: u64) {
+    let id = alert.alert_id;
+    if let Some(cause) = alert.woken_by {
+        instruments::session_woken(cause);
+    }
+    match alert.woken_by {
+        Some(WakeCause::Expiry) => {
+            tracing::info!(session_id = %id, sequence, "session woken: a request for an approval has expired");
+        }
+        Some(WakeCause::Resolved) => {
+            tracing::info!(session_id = %id, sequence, "session woken: its alert was resolved");
+        }
+        Some(WakeCause::Decision) | None => {
+            metrics::counter!("tarsy_sweeps_total", "found" => "requeued").increment(1);
+            tracing::warn!(session_id = %id, sequence, "lost message queued again");
+        }
     }
 }
 

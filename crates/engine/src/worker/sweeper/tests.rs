@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::ports::{BrokerUnavailable, Pruned, SettlementStatus, Worded};
 use crate::testing::delivery::{DeliveryHarness, SETTLED, until, words};
+use crate::testing::written::Written;
 use crate::testing::{FakeDelivery, Fakes};
 use crate::worker::sweeper::*;
 use tarsy_core::execution::entry::StopReason;
@@ -45,6 +46,7 @@ fn idle(harness: &DeliveryHarness) -> IdleAlert {
         headers: json!({}),
         body: Some(b"disk full".to_vec()),
         stream_sequence: 3,
+        woken_by: None,
     }
 }
 
@@ -123,6 +125,46 @@ async fn an_alert_whose_job_is_gone_is_queued_again_and_one_whose_job_is_there_i
         swept(&open, &GONE, vec![Swept::Idle(without_body)]).await,
         (vec![], 0)
     );
+}
+
+#[tokio::test]
+async fn an_expiry_and_a_resolution_are_no_lost_messages_and_a_decision_without_one_is() {
+    for (woken_by, level, words) in [
+        (
+            Some(WakeCause::Expiry),
+            "INFO",
+            "session woken: a request for an approval has expired",
+        ),
+        (
+            Some(WakeCause::Resolved),
+            "INFO",
+            "session woken: its alert was resolved",
+        ),
+        (
+            Some(WakeCause::Decision),
+            "WARN",
+            "lost message queued again",
+        ),
+        (None, "WARN", "lost message queued again"),
+    ] {
+        let harness = any();
+        let alert = IdleAlert {
+            undecided: false,
+            woken_by,
+            ..idle(&harness)
+        };
+        let (written, _guard) = Written::begin();
+        assert_eq!(
+            swept(&harness, &GONE, vec![Swept::Idle(alert)]).await.1,
+            1,
+            "{woken_by:?}"
+        );
+        let lines = written.lines("session_id=");
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        for part in [level, words] {
+            assert!(lines[0].contains(part), "{part}: {lines:?}");
+        }
+    }
 }
 
 #[tokio::test]

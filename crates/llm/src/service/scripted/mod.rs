@@ -23,8 +23,8 @@ use super::provider::{ErrorCode, ProviderError, ProviderStatus};
 use super::writer::ResponseWriter;
 use crate::proto::{
     ASSISTANT, ConversationMessage, ErrorInfo, GenerateRequest, LlmConfig, TRANSCRIPT_OPTION,
-    ToolDefinition,
 };
+use tarsy_core::execution::approvals::DENIED;
 use tarsy_drill::BUILTIN;
 use tarsy_drill::gate::Gates;
 use tarsy_drill::transcript::{Fail, RecordedAnswer, Transcript, TranscriptError};
@@ -147,7 +147,7 @@ impl Scripted {
             });
         }
         let answers = conversation(&transcript, question.as_deref(), request);
-        let answer = choose(answers, index, &request.tools).ok_or_else(|| {
+        let answer = choose(answers, index, request).ok_or_else(|| {
             Failure::invalid_request(format!("transcript '{}' has no answer", transcript.name))
         })?;
         let fail = self
@@ -344,17 +344,30 @@ fn conversation<'a>(
         .unwrap_or(&transcript.answers)
 }
 
-/// The answer at `index`, or the last one after the end. If the answer calls tools and the request offers none, its
-/// recorded conclusion, or else the last answer.
+/// The answer at `index`, or the last one after the end; after a denial the one that is recorded for it. If the answer
+/// calls tools and the request offers none, its recorded conclusion, or else the last answer.
 fn choose<'a>(
     answers: &'a [RecordedAnswer],
     index: usize,
-    tools: &[ToolDefinition],
+    request: &GenerateRequest,
 ) -> Option<&'a RecordedAnswer> {
     let last = answers.last();
-    let answer = answers.get(index).or(last)?;
-    if !tools.is_empty() || !answer.calls_tools() {
+    let mut answer = answers.get(index).or(last)?;
+    if let Some(denied) = &answer.denied
+        && is_denied(request)
+    {
+        answer = denied;
+    }
+    if !request.tools.is_empty() || !answer.calls_tools() {
         return Some(answer);
     }
     answer.conclusion.as_deref().or(last)
+}
+
+/// Whether a person has denied a call of the last answer.
+fn is_denied(request: &GenerateRequest) -> bool {
+    let behind = request.messages.iter().rev();
+    behind
+        .take_while(|message| message.role != ASSISTANT)
+        .any(|message| message.content.contains(DENIED))
 }

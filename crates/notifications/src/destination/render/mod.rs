@@ -13,7 +13,7 @@ mod adf;
 
 use serde_json::Value;
 
-pub(super) use self::report::Report;
+pub(crate) use self::report::Report;
 use self::report::Source;
 use tarsy_config::sections::destinations::{Form, Render};
 
@@ -63,7 +63,7 @@ impl Span {
 }
 
 /// The rendered part of a report, at most `max` characters long. What does not fit is left out of the analysis.
-pub(super) fn rendered(report: &Report, render: Render) -> Value {
+pub(crate) fn rendered(report: &Report, render: Render) -> Value {
     let mut limit = render.max;
     loop {
         let source = Source {
@@ -86,6 +86,34 @@ pub(super) fn rendered(report: &Report, render: Render) -> Value {
         }
         limit /= 2;
     }
+}
+
+/// The lines of a text as HTML without a meaning of their own; `link` is the address of the investigation's page.
+pub(crate) fn lines_in_html(text: &str, link: &str) -> String {
+    let mut spans = Vec::new();
+    for line in text.lines() {
+        spans.extend(with_page(line, link));
+        spans.push(Span::Break);
+    }
+    html::write(&[Block {
+        kind: Kind::Paragraph,
+        spans,
+    }])
+}
+
+/// A line in which the address of the page is a link.
+fn with_page(line: &str, link: &str) -> Vec<Span> {
+    let mut spans = Vec::new();
+    let mut rest = line;
+    if !link.is_empty() {
+        while let Some((before, after)) = rest.split_once(link) {
+            spans.push(Span::Text(before.to_owned()));
+            spans.push(Span::Page(link.to_owned()));
+            rest = after;
+        }
+    }
+    spans.push(Span::Text(rest.to_owned()));
+    spans
 }
 
 #[cfg(test)]

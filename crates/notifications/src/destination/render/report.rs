@@ -13,7 +13,7 @@ const MAX_ANALYSIS: usize = 64 * 1024;
 
 /// A report before it has a form.
 #[derive(Debug)]
-pub(in crate::destination) struct Report {
+pub(crate) struct Report {
     values: Values,
     moment: Moment,
     /// The analysis, or the reason why there is none.
@@ -31,7 +31,7 @@ pub(super) struct Source {
 }
 
 impl Report {
-    pub(in crate::destination) fn new(message: &Notification) -> Self {
+    pub(crate) fn new(message: &Notification) -> Self {
         let summary = &message.summary;
         let analysis = summary.analysis.as_ref().or(summary.error.as_ref());
         Self {
@@ -53,6 +53,14 @@ impl Report {
         }
     }
 
+    /// The same report where nothing searches for it.
+    pub(crate) fn without_marker(self) -> Self {
+        Self {
+            marker: String::new(),
+            ..self
+        }
+    }
+
     pub(super) fn blocks(&self, source: Source) -> Vec<Block> {
         let mut blocks = Vec::new();
         if source.part != Part::Analysis {
@@ -60,9 +68,9 @@ impl Report {
         }
         blocks.extend(match (source.part, self.moment) {
             (_, Moment::Started) => Vec::new(),
-            (Part::Cause, _) | (Part::Report, Moment::Covered) => {
-                parsed::blocks(&self.value("cause"))
-            }
+            (_, Moment::Approval | Moment::Decided)
+            | (Part::Cause, _)
+            | (Part::Report, Moment::Covered) => parsed::blocks(&self.value("cause")),
             (Part::Report | Part::Analysis, Moment::Ended | Moment::Covered) => {
                 self.analysis(source.limit)
             }

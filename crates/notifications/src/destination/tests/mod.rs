@@ -19,7 +19,7 @@ const ANALYSIS: &str = "Cause: the heap limit of `checkout` leaves **no room** [
      [read](https://runbooks.example.com/oom)\n";
 
 /// An ended investigation of an alert with these references.
-pub(super) fn message(refs: Refs) -> Notification {
+pub(crate) fn message(refs: Refs) -> Notification {
     let session = SessionId::parse("019a2b3c-0000-7000-8000-000000000001").unwrap();
     let began_at = Utc.with_ymd_and_hms(2026, 11, 23, 12, 0, 0).unwrap();
     Notification {
@@ -27,6 +27,7 @@ pub(super) fn message(refs: Refs) -> Notification {
             session,
             route: "destination".to_owned(),
             moment: Moment::Ended,
+            request: None,
         },
         about: session,
         summary: Summary {
@@ -43,6 +44,7 @@ pub(super) fn message(refs: Refs) -> Notification {
         url: Some(format!("https://tarsy.example.com/sessions/{session}")),
         template: None,
         may_repeat: false,
+        stays_in_thread: false,
     }
 }
 

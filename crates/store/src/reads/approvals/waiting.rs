@@ -113,6 +113,50 @@ impl CountRequests {
     }
 }
 
+/// The most open requests that a gauge reads. `approvals.max_open` permits fewer by default.
+const MAX_READ: i64 = 10_000;
+
+/// The sessions and requests that wait for people.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WaitingForPeople {
+    /// Requests that are open.
+    pub requests: u32,
+    /// Sessions without a worker.
+    pub sessions: u32,
+    /// The largest part of its time that an open request has waited, 0 to 1; 0 without one.
+    pub oldest_ratio: f64,
+}
+
+pub(crate) struct ReadWaiting {
+    most: i64,
+}
+
+statement!(ReadWaiting, "waiting.sql" -> (BigInt, BigInt, Double), [most]);
+
+#[derive(Queryable)]
+struct WaitingRow {
+    requests: i64,
+    sessions: i64,
+    oldest_ratio: f64,
+}
+
+impl Default for ReadWaiting {
+    fn default() -> Self {
+        Self { most: MAX_READ }
+    }
+}
+
+impl ReadWaiting {
+    pub(crate) fn read(&self, connection: &mut PgConnection) -> QueryResult<WaitingForPeople> {
+        let row: WaitingRow = self.get_result(connection)?;
+        Ok(WaitingForPeople {
+            requests: u32::try_from(row.requests).unwrap_or(u32::MAX),
+            sessions: u32::try_from(row.sessions).unwrap_or(u32::MAX),
+            oldest_ratio: row.oldest_ratio.clamp(0.0, 1.0),
+        })
+    }
+}
+
 pub(crate) struct ReadRequestFacts {
     session_id: Uuid,
     event_seq: i32,

@@ -14,11 +14,13 @@ use crate::fence::Progress;
 use crate::statement::statement;
 use crate::tails::Verdict;
 use crate::writes::checkpoint::{Append, AppendedRow};
+use crate::writes::notify::PlannedRows;
 
 pub(crate) struct AppendRequests {
     append: Append,
     asked: Value,
     closed: Closed,
+    notifications: PlannedRows,
 }
 
 impl Deref for AppendRequests {
@@ -37,7 +39,7 @@ statement!(AppendRequests, "checkpoint_approvals.sql" -> (Integer, Integer, Text
     models.output, models.thinking, models.purpose, models.provider, models.backend, models.model, models.error,
     models.response, tools.duration_ms, tools.read_only, tools.state, tools.call_id, tools.tool, tools.arguments,
     tools.result, tools.error, sub_agents.execution_id, sub_agents.call_id, sub_agents.agent, sub_agents.strategy,
-    sub_agents.backend, sub_agents.model, asked,
+    sub_agents.backend, sub_agents.model, asked, notifications.routes, notifications.moments,
 ]);
 
 /// A checkpoint, by the statement that it needs.
@@ -47,7 +49,12 @@ pub(crate) enum WriteCheckpoint {
 }
 
 impl WriteCheckpoint {
-    pub(crate) fn new(lease: Lease, mut checkpoint: Checkpoint) -> Result<Self, StoreError> {
+    /// `notifications` are those about each request that the checkpoint makes.
+    pub(crate) fn new(
+        lease: Lease,
+        mut checkpoint: Checkpoint,
+        notifications: PlannedRows,
+    ) -> Result<Self, StoreError> {
         if checkpoint.asked.is_empty() && checkpoint.closed.is_empty() {
             return Append::new(lease, checkpoint).map(Self::Plain);
         }
@@ -56,6 +63,7 @@ impl WriteCheckpoint {
         Ok(Self::Requests(AppendRequests {
             asked: asked(requests, &checkpoint.events)?,
             closed,
+            notifications,
             append: Append::new(lease, checkpoint)?,
         }))
     }

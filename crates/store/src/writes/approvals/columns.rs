@@ -75,7 +75,7 @@ impl Closed {
         let mut all = Self::default();
         for request in closed {
             all.call_id.push(nul::replace(request.call_id));
-            all.outcome.push(request.outcome.as_str());
+            all.outcome.push(request.closed_as.as_str());
             all.seen.extend(request.seen.map(number::int));
         }
         all

@@ -8,7 +8,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use tarsy_core::approvals::{Refusal, RequestId};
-use tarsy_engine::ports::{IdleAlert, Vote, VoteRecord};
+use tarsy_engine::ports::{IdleAlert, Vote, VoteRecord, WakeCause};
 
 use crate::rows::words::sql_word;
 use crate::rows::{nul, number};
@@ -118,6 +118,7 @@ impl RecordVote {
                 headers,
                 body: row.body,
                 stream_sequence: number::from_big(stream_sequence),
+                woken_by: Some(WakeCause::Decision),
             }),
             (None, _, _) | (_, None, _) | (_, _, None) => None,
         };

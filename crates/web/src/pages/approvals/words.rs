@@ -27,6 +27,11 @@ pub(super) fn state(row: &ApprovalRow) -> Shown {
         (_, Some("withdrawn")) => ("other", "–", "withdrawn: the alert was resolved"),
         (_, Some("lapsed")) => ("other", "–", "approved too long ago, not sent"),
         (_, Some("tool_changed")) => ("other", "–", "not sent: the tool has changed"),
+        (_, Some("lost")) => (
+            "other",
+            "–",
+            "its end was lost; the call may have been sent",
+        ),
         (_, Some("frozen")) => ("other", "–", "not sent: all changes were frozen"),
         (RequestState::Decided | RequestState::Closed | RequestState::Ended, _) => {
             return Shown {

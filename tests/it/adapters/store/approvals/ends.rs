@@ -39,7 +39,7 @@ async fn a_session_that_waits_is_cancelled_at_once_and_one_with_an_owner_is_aske
 }
 
 /// Sends a resolution of the session's alert, as a worker does: again with the judgement of the core.
-async fn resolve(store: &Store, waiting: &Waiting) -> Opened {
+pub(super) async fn resolve(store: &Store, waiting: &Waiting) -> Opened {
     let id = new_id();
     store
         .receive(received(id, id.to_string().as_bytes()))

@@ -3,10 +3,13 @@
 mod checkpoints;
 mod ends;
 mod freezes;
+mod messages;
 mod parks;
 mod reads;
+mod recoveries;
 mod rivals;
 mod votes;
+mod wakes;
 
 use std::time::Duration;
 
@@ -17,8 +20,8 @@ use tarsy_core::ids::{ExecutionId, SessionId};
 use tarsy_core::plan::WhenResolved;
 use tarsy_core::timeline::{EventDraft, EventType};
 use tarsy_engine::ports::{
-    AskedApproval, Checkpoint, ClosedApproval, Journal, Lease, Parking, Vote, VoteRecord, Votes,
-    WaitingCalls,
+    AskedApproval, Checkpoint, ClosedApproval, ClosedAs, Journal, Lease, Parking, Vote, VoteRecord,
+    Votes, WaitingCalls,
 };
 use tarsy_store::{ConnectOptions, Store};
 use uuid::Uuid;
@@ -69,7 +72,7 @@ fn asks(execution: ExecutionId, number: u32, asked: Vec<AskedApproval>) -> Check
 fn closes(execution: ExecutionId, number: u32, outcome: ApprovalOutcome) -> Checkpoint {
     let closed = ClosedApproval {
         call_id: "c1".to_owned(),
-        outcome,
+        closed_as: ClosedAs::Outcome(outcome),
         seen: None,
     };
     let word = "approval_ended".to_owned();

@@ -24,7 +24,12 @@ pub(super) const HISTORY: &str = "
     SELECT session_id, 1, session_id, now(), '{}', '{}', 'high', 'firing', '{}' FROM alert_sessions;
     INSERT INTO notifications (session_id, route, moment, closed_at, outcome)
     SELECT session_id, 'ops', 'ended', now(), 'sent' FROM alert_sessions;
-    ANALYZE alerts, alert_sessions, alert_updates, notifications";
+    INSERT INTO approvals (session_id, event_seq, execution_id, call_id, tool, policy, arguments, call_sha256,
+                           schema_sha256, why, evidence, origins, quorum, expires_at, valid_for, on_resolved,
+                           other_person, channels, closed_at, closed_as)
+    SELECT session_id, 2, session_id, 'c', 't', 'p', '{}', sha256(''), sha256(''), '', '{}', '[]', 1, now(),
+           '15 min', 'withdraw', false, '{web}', now(), 'expired' FROM alert_sessions;
+    ANALYZE alerts, alert_sessions, alert_updates, notifications, approvals";
 
 #[derive(QueryableByName)]
 struct Line {

@@ -6,7 +6,7 @@ use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::EventType;
 use uuid::Uuid;
 
-use super::{Violation, add, resumes};
+use super::{Violation, add, lossy, resumes};
 use crate::proofs::chaos::facts::{Entry, Event, Facts, ToolSent};
 use crate::proofs::chaos::plan::Fault;
 
@@ -51,17 +51,17 @@ pub(in crate::proofs::chaos) fn repeated(facts: &Facts) -> Repeated {
 }
 
 /// A call of the journal with its execution and outcome.
-struct Journalled<'a> {
-    execution: Uuid,
-    session: SessionId,
-    id: &'a str,
+pub(super) struct Journalled<'a> {
+    pub(super) execution: Uuid,
+    pub(super) session: SessionId,
+    pub(super) id: &'a str,
     started: bool,
     lost: bool,
     answered: bool,
 }
 
 /// The call of the journal that a counted call belongs to.
-fn journalled<'a>(facts: &'a Facts, sent: &ToolSent) -> Option<Journalled<'a>> {
+pub(super) fn journalled<'a>(facts: &'a Facts, sent: &ToolSent) -> Option<Journalled<'a>> {
     let entries = facts.entries.get(&sent.execution)?;
     let answers = entries.iter().filter(|entry| entry.kind == "answer");
     let mut calls = answers
@@ -229,6 +229,14 @@ pub(super) fn changing_calls_are_sent_once(facts: &Facts, violations: &mut Vec<V
                 .get(execution)
                 .and_then(|entries| entries.first());
             let session = session.map(|entry| SessionId(entry.session_id));
+            let touched = session.map_or_else(
+                || lossy::fail_overs(facts).next().is_some(),
+                |session| lossy::is_touched(facts, session),
+            );
+            let is_explained = !sent.is_guarded() || lossy::was_approved_somewhere(facts, sent);
+            if touched && *count == 1 && is_explained {
+                continue;
+            }
             let what =
                 format!("execution {execution} sent a call (step {step}) that no journal has");
             violations.push(Violation {
@@ -238,7 +246,8 @@ pub(super) fn changing_calls_are_sent_once(facts: &Facts, violations: &mut Vec<V
             });
             continue;
         };
-        if *count > 1 {
+        let touched = lossy::is_touched(facts, call.session);
+        if *count > 1 && !lossy::was_unpublished(facts, call.session, call.id) {
             add(
                 violations,
                 4,
@@ -249,7 +258,7 @@ pub(super) fn changing_calls_are_sent_once(facts: &Facts, violations: &mut Vec<V
                 ),
             );
         }
-        if !call.started {
+        if !call.started && !touched {
             let what = format!(
                 "call {} of execution {execution} was sent without being written down",
                 call.id

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use tarsy_core::ids::SessionId;
 use tarsy_core::timeline::EventType;
 
-use super::{Violation, add};
+use super::{Violation, add, lossy};
 use crate::proofs::chaos::facts::{Alert, Event, Facts, Session};
 use crate::proofs::chaos::load::Kind;
 use crate::proofs::chaos::plan::Fault;
@@ -16,6 +16,7 @@ pub(super) fn every_alert_has_ended(facts: &Facts, violations: &mut Vec<Violatio
         match facts.alerts.get(id) {
             Some(_) => {}
             None if facts.ledger.lost_with_the_stream.contains(id) => {}
+            None if lossy::lost_alert(facts, *id) => {}
             None => add(
                 violations,
                 1,

@@ -16,17 +16,24 @@ use crate::proofs::chaos::facts::{
 use crate::proofs::chaos::faults::InjectedFault;
 use crate::proofs::chaos::load::{Kind, Ledger, Sent};
 use crate::proofs::chaos::odd::{GUESSED, OddCall, OddFacts, RESTART, WHOLE};
+use crate::proofs::chaos::people::People;
 use crate::proofs::chaos::plan::Fault;
 
-const ALERT: SessionId = SessionId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0001));
+pub(super) const ALERT: SessionId =
+    SessionId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0001));
 const POISON: SessionId = SessionId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0002));
-const RUN: Uuid = Uuid::from_u128(9);
+pub(super) const RUN: Uuid = Uuid::from_u128(9);
 
-fn at(seconds: i64) -> DateTime<Utc> {
+pub(super) fn at(seconds: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_790_000_000 + seconds, 0).unwrap()
 }
 
-fn event(session: SessionId, seq: u32, event_type: EventType, metadata: Value) -> TimelineEvent {
+pub(super) fn event(
+    session: SessionId,
+    seq: u32,
+    event_type: EventType,
+    metadata: Value,
+) -> TimelineEvent {
     TimelineEvent {
         session_id: session,
         session_seq: seq,
@@ -54,7 +61,13 @@ fn step(seq: u32, iteration: u32, event_type: EventType, metadata: Value) -> Tim
     }
 }
 
-fn entry(entry_no: i32, iteration: i32, kind: &str, call: Option<&str>, body: Value) -> Entry {
+pub(super) fn entry(
+    entry_no: i32,
+    iteration: i32,
+    kind: &str,
+    call: Option<&str>,
+    body: Value,
+) -> Entry {
     Entry {
         session_id: ALERT.0,
         execution_id: RUN,
@@ -68,7 +81,7 @@ fn entry(entry_no: i32, iteration: i32, kind: &str, call: Option<&str>, body: Va
     }
 }
 
-fn usage(input: u64) -> Value {
+pub(super) fn usage(input: u64) -> Value {
     json!({"input_tokens": input, "cached_tokens": 0, "output_tokens": 0, "thinking_tokens": 0})
 }
 
@@ -123,7 +136,7 @@ fn timeline() -> Vec<Event> {
 }
 
 /// Two alerts: one is investigated, one is poison.
-fn whole() -> Facts {
+pub(super) fn whole() -> Facts {
     let alert = |id: SessionId, place: &str, dead: Option<&str>| Alert {
         alert_id: id.0,
         place: place.to_owned(),
@@ -212,6 +225,7 @@ fn whole() -> Facts {
         deaths: Vec::new(),
         wrong: Vec::new(),
         odd: OddFacts::default(),
+        people: People::default(),
     }
 }
 

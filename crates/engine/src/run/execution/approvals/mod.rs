@@ -17,7 +17,7 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 
 use super::Execution;
-use crate::ports::{ClosedApproval, Outcomes, StoreError, WaitingCalls as _};
+use crate::ports::{ClosedApproval, ClosedAs, Outcomes, StoreError, WaitingCalls as _};
 use crate::run::control::{Interrupted, ReleaseReason, STORE_BOUND};
 use crate::world::World;
 use tarsy_core::execution::entry::{ApprovalOutcome, Entry, ToolCall};
@@ -38,24 +38,46 @@ pub(super) fn closed_by(
 ) -> Vec<ClosedApproval> {
     let mut closed = Vec::new();
     for entry in entries {
-        let Entry::ApprovalEnded(ended) = entry else {
-            continue;
-        };
-        if state.request_of(&ended.call_id).is_none() {
-            continue;
+        if let Entry::ApprovalEnded(ended) = entry
+            && state.request_of(&ended.call_id).is_some()
+        {
+            closed.push(ClosedApproval {
+                call_id: ended.call_id.clone(),
+                closed_as: ClosedAs::Outcome(ended.outcome),
+                // What people have decided is final; an end that no person made must not overwrite it.
+                seen: if is_without_person(ended.outcome) {
+                    seen
+                } else {
+                    None
+                },
+            });
+        } else if let Entry::Lost { call_id } = entry
+            && has_request_without_end(state, call_id)
+        {
+            // A request that stays open would hide the next one of its execution from a park and from votes.
+            closed.push(ClosedApproval {
+                call_id: call_id.clone(),
+                closed_as: ClosedAs::Lost,
+                seen: None,
+            });
         }
-        closed.push(ClosedApproval {
-            call_id: ended.call_id.clone(),
-            outcome: ended.outcome,
-            // What people have decided is final; an end that no person made must not overwrite it.
-            seen: if is_without_person(ended.outcome) {
-                seen
-            } else {
-                None
-            },
-        });
     }
     closed
+}
+
+/// Whether the journal asks people about a call and has no end of it: a loss of commits took the end.
+fn has_request_without_end(state: &State, call_id: &str) -> bool {
+    let mut has_request = false;
+    for entry in state.entries() {
+        if let Entry::ApprovalRequested(requested) = entry {
+            has_request |= requested.call_id == call_id;
+        } else if let Entry::ApprovalEnded(ended) = entry
+            && ended.call_id == call_id
+        {
+            return false;
+        }
+    }
+    has_request
 }
 
 fn is_without_person(outcome: ApprovalOutcome) -> bool {
@@ -126,5 +148,83 @@ impl<W: World> Execution<W> {
         }
         self.control.permit()?;
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::ports::ClosedAs;
+    use tarsy_core::approvals::CallHash;
+    use tarsy_core::execution::decide::{Decision, decide};
+    use tarsy_core::execution::entry::{Answer, ApprovalEnded, ApprovalRequested, SentCall};
+    use tarsy_core::execution::recovery::identity;
+    use tarsy_core::plan::Strategy;
+    use tarsy_core::testing::{agent_plan, approved_tool};
+
+    const TOOL: &str = "k8s.delete";
+
+    /// The requests that the next checkpoint closes, when these entries follow a request about a call.
+    fn closes(rest: Vec<Entry>) -> Vec<ClosedApproval> {
+        let tool = approved_tool(TOOL);
+        let plan = agent_plan(Strategy::NativeThinking, vec![tool.clone()]);
+        let call = ToolCall {
+            id: "a".to_owned(),
+            tool: TOOL.to_owned(),
+            arguments: "{}".to_owned(),
+            read_only: false,
+        };
+        let requested = ApprovalRequested {
+            call_id: call.id.clone(),
+            policy: "default".to_owned(),
+            call_sha256: CallHash::new(&tool, &call.arguments),
+            why: String::new(),
+            evidence: Vec::new(),
+        };
+        let mut state = State::replay(Arc::new(plan), None, Vec::<Entry>::new());
+        let Decision::Append(opening) = decide(&state) else {
+            panic!("the prompt comes first")
+        };
+        let asks = Entry::Answer(Answer {
+            calls: vec![call],
+            ..Answer::default()
+        });
+        let asked = [asks, Entry::ApprovalRequested(Box::new(requested))];
+        for entry in opening.into_iter().chain(asked).chain(rest) {
+            state.apply(entry);
+        }
+        let Decision::Append(lost) = decide(&state) else {
+            panic!("the call was sent")
+        };
+        closed_by(&state, &lost, None)
+    }
+
+    #[test]
+    fn a_call_that_was_sent_before_a_loss_of_commits_closes_its_request() {
+        let sent = SentCall {
+            tool: TOOL.to_owned(),
+            identity: identity(TOOL, "{}"),
+        };
+        let loss = Entry::SentBefore {
+            recovery: 1,
+            calls: vec![sent],
+        };
+        let closed = ClosedApproval {
+            call_id: "a".to_owned(),
+            closed_as: ClosedAs::Lost,
+            seen: None,
+        };
+        assert_eq!(closes(vec![loss]), [closed]);
+        let approved = ApprovalEnded::new("a", ApprovalOutcome::Approved);
+        let started = Entry::Started {
+            call_id: "a".to_owned(),
+        };
+        assert_eq!(
+            closes(vec![Entry::ApprovalEnded(Box::new(approved)), started]),
+            [],
+            "its request is closed"
+        );
     }
 }

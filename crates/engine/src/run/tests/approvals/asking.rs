@@ -118,6 +118,34 @@ fn hashes(scene: &Scene) -> [CallHash; 2] {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_whose_reading_no_person_can_read_is_neither_asked_about_nor_sent() {
+    for unreadable in [
+        "{\"pod\":\"a\",\"pod\":\"b\"}",
+        "{\"p\u{202e}od\":\"a\"}",
+        "[\"a\"]",
+    ] {
+        let scene = scene_of(vec![
+            Turn::Says("", vec![("w", "k8s.restart")]),
+            Turn::Says("Cause: y", vec![]),
+        ]);
+        // The model has written something readable.
+        *scene.ports.tools.fitted.lock() = Some(unreadable.to_owned());
+        assert_eq!(run(&scene, control()).await, Ok(()), "{unreadable}");
+        assert_eq!(
+            result(&scene, "w"),
+            "Error: not sent: a person cannot read these arguments as the tool will.",
+            "{unreadable}"
+        );
+        assert_eq!(
+            outcomes(&scene.disk()),
+            [("w".to_owned(), ApprovalOutcome::NotAsked)]
+        );
+        assert!(scene.disk().requests.is_empty(), "{unreadable}");
+        assert!(scene.ports.tools.sent.lock().is_empty(), "{unreadable}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn no_call_is_sent_without_a_recorded_approval_of_its_hash() {
     let one_change = || {
         let scene = scene_of(vec![

@@ -2,6 +2,7 @@
 
 mod asking;
 mod ends;
+mod losses;
 mod siblings;
 mod survival;
 mod waiting;
