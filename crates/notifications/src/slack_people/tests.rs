@@ -400,6 +400,29 @@ async fn a_message_that_may_have_asked_is_found_and_not_sent_once_people_have_de
 }
 
 #[tokio::test]
+async fn an_answer_for_the_people_of_a_thread_is_posted_nowhere_else() {
+    let gone = || Prepared::Json(json!({"ok": false, "error": "channel_not_found"}));
+    let posted = Prepared::Json(json!({"ok": true, "ts": "1700000000.000200"}));
+    let (fake, origin) = Fake::start(vec![gone(), gone(), posted]).await;
+    let installed = installed(&origin);
+    let routes = routes(&installed, Mask::default());
+    let mut answer = asks(Moment::Approval);
+    answer.key.moment = Moment::Ended;
+    answer.stays_in_thread = true;
+    let thread = Some("C0PRIVATE01/1700000000.000100".to_owned());
+    routes.send(answer.clone(), thread.clone()).await;
+    assert_eq!(fake.sent().len(), 1);
+    answer.stays_in_thread = false;
+    routes.send(answer, thread).await;
+    let channels: Vec<Value> = fake
+        .sent()
+        .iter()
+        .map(|each| each.body["channel"].clone())
+        .collect();
+    assert_eq!(channels, ["C0PRIVATE01", "C0PRIVATE01", "C0123456789"]);
+}
+
+#[tokio::test]
 async fn an_update_is_tried_again_unless_the_message_is_gone() {
     let gone = Prepared::Json(json!({"ok": false, "error": "message_not_found"}));
     let answers = vec![Prepared::Status(500), Prepared::Status(429), gone];
